@@ -1,1 +1,6 @@
-//! (header follows)
+//! The intermediate representation of Griffinfly.
+pub mod index;
+pub mod loops;
+pub mod real;
+pub mod scalar;
+pub mod types;

@@ -1,0 +1,113 @@
+//! The intrinsic scalar functions and their type rules.
+
+use crate::types::DType;
+use serde::{Deserialize, Serialize};
+
+/// One-argument intrinsics. All map `f32` to `f32` except `Not` (bool) and `Neg`/`Abs` (also `i32`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnaryFn {
+    /// `-x`
+    Neg,
+    /// `|x|`
+    Abs,
+    /// `e^x`
+    Exp,
+    /// natural logarithm
+    Log,
+    /// square root
+    Sqrt,
+    /// `1 / sqrt(x)`
+    Rsqrt,
+    /// hyperbolic tangent
+    Tanh,
+    /// `1 / (1 + e^-x)`
+    Sigmoid,
+    /// Gauss error function
+    Erf,
+    /// sine, radians
+    Sin,
+    /// cosine, radians
+    Cos,
+    /// largest integer not above `x`
+    Floor,
+    /// logical not
+    Not,
+}
+
+/// Two-argument intrinsics on equal dtypes. Comparisons give `Bool`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BinaryFn {
+    /// `a + b`
+    Add,
+    /// `a - b`
+    Sub,
+    /// `a * b`
+    Mul,
+    /// `a / b`; integers truncate towards zero
+    Div,
+    /// `a^b`, with `pow(0, 0) = 1`
+    Pow,
+    /// larger of two; NaN if either is NaN
+    Max,
+    /// smaller of two; NaN if either is NaN
+    Min,
+    /// `a == b`
+    Eq,
+    /// `a != b`
+    Ne,
+    /// `a < b`
+    Lt,
+    /// `a <= b`
+    Le,
+    /// logical and
+    And,
+    /// logical or
+    Or,
+}
+
+impl UnaryFn {
+    /// Result dtype for this argument dtype, if the function takes it.
+    #[must_use]
+    pub fn result(self, x: DType) -> Option<DType> {
+        match (self, x) {
+            (UnaryFn::Not, DType::Bool) => Some(DType::Bool),
+            (UnaryFn::Not, _) => None,
+            (_, DType::F32) => Some(DType::F32),
+            (UnaryFn::Neg | UnaryFn::Abs, DType::I32) => Some(DType::I32),
+            _ => None,
+        }
+    }
+
+    /// Whether evaluating this again costs much more than a load (transcendental functions).
+    #[must_use]
+    pub fn is_costly(self) -> bool {
+        !matches!(self, UnaryFn::Neg | UnaryFn::Abs | UnaryFn::Floor | UnaryFn::Not | UnaryFn::Sqrt)
+    }
+}
+
+impl BinaryFn {
+    /// Result dtype for these argument dtypes, if the function takes them.
+    #[must_use]
+    pub fn result(self, a: DType, b: DType) -> Option<DType> {
+        use BinaryFn::{Add, And, Div, Eq, Le, Lt, Max, Min, Mul, Ne, Or, Pow, Sub};
+        if a != b {
+            return None;
+        }
+        match (self, a) {
+            (And | Or, DType::Bool) | (Eq | Ne, _) => Some(DType::Bool),
+            (And | Or, _) | (_, DType::Bool) => None,
+            (Lt | Le, _) => Some(DType::Bool),
+            (Pow, DType::F32) => Some(DType::F32),
+            (Pow, _) => None,
+            (Add | Sub | Mul | Div | Max | Min, d) => Some(d),
+        }
+    }
+
+    /// Whether the result is a truth value.
+    #[must_use]
+    pub fn is_predicate(self) -> bool {
+        matches!(self, BinaryFn::Eq | BinaryFn::Ne | BinaryFn::Lt | BinaryFn::Le | BinaryFn::And | BinaryFn::Or)
+    }
+}
