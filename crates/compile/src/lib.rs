@@ -1,1 +1,2 @@
-//! (header follows)
+//! The compiler of Griffinfly: a graph becomes a program.
+pub mod program;

@@ -3,4 +3,5 @@ pub mod index;
 pub mod loops;
 pub mod real;
 pub mod scalar;
+pub mod target;
 pub mod types;

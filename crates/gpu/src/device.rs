@@ -1,0 +1,156 @@
+//! What every device offers.
+
+use crate::error::GpuError;
+use griffinfly_compile::program::{ArenaId, Program, SectionKind};
+use griffinfly_ir::target::Target;
+use serde::Serialize;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a device says about itself.
+#[derive(Clone, Debug, Serialize)]
+pub struct DeviceInfo {
+    /// `vulkan` or `host`.
+    pub backend: &'static str,
+    /// The device's own name.
+    pub name: String,
+    /// Driver name and version, as the driver says them.
+    pub driver: String,
+    /// Whether it is a hardware GPU.
+    pub is_hardware_gpu: bool,
+    /// Device memory in bytes, as far as known.
+    pub memory_bytes: u64,
+}
+
+/// Persistent device memory, zeroed at creation. Shared by whoever holds the `Arc`.
+pub trait Buffer: Send + Sync {
+    /// Size in bytes.
+    fn bytes(&self) -> u64;
+    /// For a backend to recognise its own buffers.
+    fn as_any(&self) -> &dyn std::any::Any;
+}
+
+/// A device: a hardware or software GPU, or the CPU.
+pub trait Device: Send + Sync {
+    /// What it is.
+    fn info(&self) -> &DeviceInfo;
+
+    /// What programs for it must be compiled for.
+    fn target(&self) -> &Target;
+
+    /// Makes a zeroed persistent buffer.
+    ///
+    /// # Errors
+    /// Size over the device's limits, out of memory, device lost.
+    fn buffer(&self, bytes: u64) -> Result<Arc<dyn Buffer>, GpuError>;
+
+    /// Writes bytes into a buffer, after all submitted work.
+    ///
+    /// # Errors
+    /// Range outside the buffer, a buffer of another device, device lost.
+    fn write(&self, buffer: &Arc<dyn Buffer>, offset: u64, bytes: &[u8]) -> Result<(), GpuError>;
+
+    /// Reads bytes from a buffer, after all submitted work.
+    ///
+    /// # Errors
+    /// Range outside the buffer, a buffer of another device, device lost.
+    fn read(&self, buffer: &Arc<dyn Buffer>, offset: u64, bytes: &mut [u8]) -> Result<(), GpuError>;
+
+    /// Makes an executor of a program. `bound` supplies the buffers of the persistent arenas the caller owns (parameters,
+    /// mirrors, state): each at least as large as its arena. The device makes the others.
+    ///
+    /// # Errors
+    /// A program for another target, a missing or too small bound buffer, out of memory, a kernel the driver refuses.
+    fn instantiate(
+        &self,
+        program: Arc<Program>,
+        bound: &[(ArenaId, Arc<dyn Buffer>)],
+    ) -> Result<Box<dyn Executor>, GpuError>;
+}
+
+/// Which sections of the step to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sections {
+    /// Run the prepare section (needed after parameters changed from outside).
+    pub prepare: bool,
+    /// Run the forward and backward section.
+    pub forward_backward: bool,
+    /// Run the update section.
+    pub update: bool,
+}
+
+impl Sections {
+    /// Everything.
+    pub const ALL: Sections = Sections { prepare: true, forward_backward: true, update: true };
+    /// A step with prepared weights.
+    pub const STEP: Sections = Sections { prepare: false, forward_backward: true, update: true };
+
+    /// Whether this kind of section is included.
+    #[must_use]
+    pub fn includes(self, kind: SectionKind) -> bool {
+        match kind {
+            SectionKind::Prepare => self.prepare,
+            SectionKind::ForwardBackward => self.forward_backward,
+            SectionKind::Update => self.update,
+        }
+    }
+}
+
+/// A submitted step, numbered from 1 in order of submission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub u64);
+
+/// Where the time of one step went.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct StepTiming {
+    /// Device time of each dispatch in program order of the sections run, in nanoseconds, where the device can tell.
+    pub dispatch_ns: Vec<(u32, f64)>,
+    /// Device time of the whole step in nanoseconds.
+    pub total_ns: f64,
+}
+
+/// A program ready to run on a device. Steps run in order of submission.
+pub trait Executor: Send {
+    /// The program.
+    fn program(&self) -> &Arc<Program>;
+
+    /// How many steps can be in flight.
+    fn slots(&self) -> usize;
+
+    /// Writes an input or step scalar (by index into `program.externals`) for the next submission. Waits only if all slots
+    /// are in flight. Inputs not written keep the value of the last step that wrote them.
+    ///
+    /// # Errors
+    /// Not an input, wrong byte count, device lost.
+    fn write(&mut self, external: usize, bytes: &[u8]) -> Result<(), GpuError>;
+
+    /// Submits a step and returns at once.
+    ///
+    /// # Errors
+    /// Device lost, submission failure (state and parameters as they were).
+    fn submit(&mut self, sections: Sections) -> Result<Ticket, GpuError>;
+
+    /// Whether a step is done.
+    ///
+    /// # Errors
+    /// Device lost.
+    fn is_done(&mut self, ticket: Ticket) -> Result<bool, GpuError>;
+
+    /// Waits for a step: polls briefly, then blocks up to `timeout`.
+    ///
+    /// # Errors
+    /// Timeout, device lost.
+    fn wait(&mut self, ticket: Ticket, timeout: Duration) -> Result<(), GpuError>;
+
+    /// Reads an output (by index into `program.externals`) of a finished or running step; waits for it.
+    ///
+    /// # Errors
+    /// Not an output, wrong byte count, a ticket whose outputs were overwritten by later steps, device lost.
+    fn read(&mut self, ticket: Ticket, external: usize, bytes: &mut [u8]) -> Result<(), GpuError>;
+
+    /// Runs the step once with a timestamp around every dispatch, apart from the ring.
+    ///
+    /// # Errors
+    /// As `submit` and `wait`; unsupported where the device has no timestamps.
+    fn profile(&mut self, sections: Sections) -> Result<StepTiming, GpuError>;
+}
