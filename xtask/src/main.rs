@@ -1,1 +1,60 @@
-fn main() {}
+//! Repository tasks: `cargo xtask VERB`.
+//!
+//! Input: a verb and its flags. Output: what the stages print, a summary with the seconds of each, and an exit code: 0
+//! when nothing failed, 1 when something did, 2 for a wrong command line. Standard library only.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool prints")]
+
+mod cargo;
+mod check;
+mod drivers;
+mod loc;
+mod report;
+mod source;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use report::Report;
+
+const USAGE: &str = "\
+usage: cargo xtask VERB
+
+  check                          format, clippy, tidy and docs, warnings denied
+  test [--full] [--no-install]   set-up, check, all tests on host, device tests on each Vulkan driver
+                                 --full: every size of every sample; --no-install: install and download nothing
+  tidy                           the house rules that clippy does not know
+  bless                          run the golden tests so that they rewrite their files
+  loc                            library code per crate against the size budget";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mut report = Report::default();
+    match words.as_slice() {
+        ["check"] => check::run(&mut report),
+        ["test", flags @ ..] => match test::Options::parse(flags) {
+            Ok(options) => test::run(&mut report, options),
+            Err(flag) => return usage(&format!("test does not know {flag}")),
+        },
+        ["tidy"] => report.stage("tidy", tidy::run),
+        ["bless"] => report.stage("golden tests", || {
+            cargo::test(&["--workspace", "--tests", "golden"], &[("GRIFFINFLY_BLESS", "1")])
+        }),
+        ["loc"] => report.stage("size", loc::run),
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        [] => return usage("a verb is missing"),
+        [verb, ..] => return usage(&format!("cannot run {verb} like this")),
+    }
+    report.finish()
+}
+
+fn usage(problem: &str) -> ExitCode {
+    eprintln!("xtask: {problem}\n\n{USAGE}");
+    ExitCode::from(2)
+}

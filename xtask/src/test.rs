@@ -1,0 +1,81 @@
+//! The whole test: set-up, checks, all tests on host, then device tests on each Vulkan driver.
+
+use crate::drivers::{self, Driver};
+use crate::report::Report;
+use crate::{cargo, check};
+
+/// The flags of `test`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// Every size of every sample.
+    full: bool,
+    /// Install and download nothing.
+    no_install: bool,
+}
+
+impl Options {
+    /// Reads the flags, or returns the one that is unknown.
+    pub(crate) fn parse(flags: &[&str]) -> Result<Self, String> {
+        let mut options = Options::default();
+        for &flag in flags {
+            match flag {
+                "--full" => options.full = true,
+                "--no-install" => options.no_install = true,
+                _ => return Err(flag.to_owned()),
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// Runs everything.
+pub(crate) fn run(report: &mut Report, options: Options) {
+    let found = drivers::set_up(report, !options.no_install);
+    check::run(report);
+    report.stage("tests on host", || {
+        let mut environment = vec![("GRIFFINFLY_TEST_DEVICE", "host")];
+        add_full(&mut environment, options);
+        cargo::test(&["--workspace"], &environment)
+    });
+    for driver in &found.drivers {
+        let name = format!("device tests on {}", driver.name);
+        report.stage(&name, || device_tests(driver, found.validation, options));
+    }
+}
+
+fn device_tests(
+    driver: &Driver,
+    validation: bool,
+    options: Options,
+) -> Result<crate::report::Outcome, crate::report::Failure> {
+    let manifest = driver.manifest.to_str().ok_or("the path of the driver is not UTF-8")?;
+    let mut environment = vec![
+        ("GRIFFINFLY_TEST_DEVICE", "vulkan"),
+        ("VK_DRIVER_FILES", manifest),
+        // The name of the same variable for loaders before 1.3.207.
+        ("VK_ICD_FILENAMES", manifest),
+    ];
+    if validation {
+        environment.push(("GRIFFINFLY_VALIDATION", "1"));
+    }
+    add_full(&mut environment, options);
+    cargo::test(&["-p", "griffinfly-gpu", "-p", "griffinfly", "--tests", "device"], &environment)
+}
+
+fn add_full(environment: &mut Vec<(&str, &str)>, options: Options) {
+    if options.full {
+        environment.push(("GRIFFINFLY_TEST_FULL", "1"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags() {
+        assert_eq!(Options::parse(&[]), Ok(Options::default()));
+        assert_eq!(Options::parse(&["--no-install", "--full"]), Ok(Options { full: true, no_install: true }));
+        assert_eq!(Options::parse(&["--fast"]), Err("--fast".to_owned()));
+    }
+}
