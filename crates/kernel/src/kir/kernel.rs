@@ -1,0 +1,219 @@
+//! The kernel value: declarations, expression arena, blocks of statements.
+//!
+//! Invariants: ids index the vector of their kind; block 0 is the body; every other block belongs to exactly one
+//! statement; the binding number of a buffer is its position.
+
+use super::expr::{ExprId, ExprNode, Uniformity};
+use super::types::Type;
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub(super) u32);
+
+        impl $name {
+            /// Position in the kernel's list of its kind.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// Index of a storage binding.
+    BindingId,
+    /// Index of a workgroup array.
+    SharedId,
+    /// Index of a local variable.
+    VarId,
+    /// Index of a loop counter.
+    CounterId,
+    /// Index of a block.
+    BlockId,
+}
+
+/// What a kernel may do with a binding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Loads only.
+    Read,
+    /// Loads and stores.
+    ReadWrite,
+}
+
+/// A storage buffer: a run-time sized array.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Binding {
+    /// Name in the text.
+    pub name: String,
+    /// Element type, scalar or vector.
+    pub element: Type,
+    /// Allowed use.
+    pub access: Access,
+}
+
+/// An array in workgroup memory; not initialised.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SharedArray {
+    /// Name in the text.
+    pub name: String,
+    /// Element type.
+    pub element: Type,
+    /// Number of elements.
+    pub length: u32,
+}
+
+/// A named register.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Variable {
+    /// Name in the text.
+    pub name: String,
+    /// Type of its value.
+    pub ty: Type,
+    /// Block that declares it.
+    pub block: BlockId,
+}
+
+/// A `for` counter, always `u32` and never assigned by the body.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Counter {
+    /// Name in the text.
+    pub name: String,
+    /// Joined uniformity of the loop's bounds.
+    pub uniformity: Uniformity,
+}
+
+/// One statement.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Stmt {
+    /// Evaluates an expression here.
+    Bind(ExprId),
+    /// Declares a variable.
+    Declare(VarId, ExprId),
+    /// Sets a variable.
+    Assign(VarId, ExprId),
+    /// Writes an element of a storage buffer.
+    StoreBinding(BindingId, ExprId, ExprId),
+    /// Writes an element of a workgroup array.
+    StoreShared(SharedId, ExprId, ExprId),
+    /// Two-way branch.
+    If {
+        /// Truth value.
+        condition: ExprId,
+        /// Claim that all invocations of a workgroup take the same side.
+        uniform: bool,
+        /// Block run when true.
+        accept: BlockId,
+        /// Block run when false.
+        reject: Option<BlockId>,
+    },
+    /// Counted loop over `start, start + step, ...` below `end`.
+    For {
+        /// The counter.
+        counter: CounterId,
+        /// First value.
+        start: ExprId,
+        /// Exclusive bound.
+        end: ExprId,
+        /// Positive increment.
+        step: ExprId,
+        /// Body.
+        body: BlockId,
+    },
+    /// Endless loop, left by `Break`.
+    Loop(BlockId),
+    /// Leaves the innermost loop.
+    Break,
+    /// Waits for the workgroup and makes its workgroup memory visible.
+    Barrier,
+}
+
+impl Stmt {
+    /// Calls `visit` with each expression the statement uses (not for `Bind`, which only places one).
+    pub fn for_operands(&self, mut visit: impl FnMut(ExprId)) {
+        match *self {
+            Self::Bind(_) | Self::Loop(_) | Self::Break | Self::Barrier => {}
+            Self::Declare(_, value) | Self::Assign(_, value) => visit(value),
+            Self::StoreBinding(_, index, value) | Self::StoreShared(_, index, value) => {
+                visit(index);
+                visit(value);
+            }
+            Self::If { condition, .. } => visit(condition),
+            Self::For { start, end, step, .. } => [start, end, step].into_iter().for_each(visit),
+        }
+    }
+
+    /// The expressions the statement uses, in order.
+    pub fn operands(&self) -> Vec<ExprId> {
+        let mut operands = Vec::new();
+        self.for_operands(|operand| operands.push(operand));
+        operands
+    }
+}
+
+/// A sequence of statements with its own scope.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Block {
+    /// In execution order.
+    pub statements: Vec<Stmt>,
+}
+
+/// One compute entry point.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Kernel {
+    /// Name in listings and errors; the entry point itself is [`crate::print::ENTRY`].
+    pub name: String,
+    /// Invocations per workgroup and dimension.
+    pub workgroup_size: [u32; 3],
+    /// Names of the parameter words.
+    pub params: Vec<String>,
+    /// Storage buffers, by binding number.
+    pub bindings: Vec<Binding>,
+    /// Workgroup arrays.
+    pub shared: Vec<SharedArray>,
+    /// Local variables.
+    pub vars: Vec<Variable>,
+    /// Loop counters.
+    pub counters: Vec<Counter>,
+    /// Expressions.
+    pub exprs: Vec<ExprNode>,
+    /// Blocks; the first is the body.
+    pub blocks: Vec<Block>,
+}
+
+impl Kernel {
+    /// The block executed by the entry point.
+    pub const BODY: BlockId = BlockId(0);
+
+    /// Looks an expression up.
+    pub fn expr(&self, id: ExprId) -> &ExprNode {
+        &self.exprs[id.index()]
+    }
+
+    /// Looks a block up.
+    pub fn block(&self, id: BlockId) -> &Block {
+        &self.blocks[id.index()]
+    }
+
+    /// All blocks with their ids.
+    pub fn blocks(&self) -> impl Iterator<Item = (BlockId, &Block)> {
+        (0_u32..).map(BlockId).zip(&self.blocks)
+    }
+
+    /// Invocations per workgroup.
+    pub fn invocations(&self) -> u64 {
+        self.workgroup_size.iter().map(|&n| u64::from(n)).product()
+    }
+
+    /// Bytes of workgroup memory.
+    pub fn workgroup_bytes(&self) -> u64 {
+        self.shared.iter().map(|array| u64::from(array.element.bytes()) * u64::from(array.length)).sum()
+    }
+
+    /// Bytes of the parameter block.
+    pub fn parameter_bytes(&self) -> u64 {
+        4 * self.params.len() as u64
+    }
+}

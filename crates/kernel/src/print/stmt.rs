@@ -1,0 +1,77 @@
+//! Text of statements and blocks.
+
+use super::Printer;
+use super::place::Place;
+use crate::kir::{BlockId, ExprId, Stmt};
+
+impl Printer<'_> {
+    pub(super) fn block(&mut self, id: BlockId, depth: usize) {
+        // A copy of the reference, so that printing may borrow `self`.
+        let kernel = self.kernel;
+        for statement in &kernel.block(id).statements {
+            self.statement(statement, depth);
+        }
+    }
+
+    fn statement(&mut self, statement: &Stmt, depth: usize) {
+        match *statement {
+            Stmt::Bind(id) => self.bind(id, depth),
+            Stmt::Declare(var, value) => {
+                let (name, value) = (&self.names.vars[var.index()], self.value(value));
+                self.line(depth, format_args!("var {name} = {value};"));
+            }
+            Stmt::Assign(var, value) => {
+                let (name, value) = (&self.names.vars[var.index()], self.value(value));
+                self.line(depth, format_args!("{name} = {value};"));
+            }
+            Stmt::StoreBinding(binding, index, value) => {
+                let (name, index, value) =
+                    (&self.names.bindings[binding.index()], self.value(index), self.value(value));
+                self.line(depth, format_args!("{name}[{index}] = {value};"));
+            }
+            Stmt::StoreShared(array, index, value) => {
+                let (name, index, value) =
+                    (&self.names.shared[array.index()], self.value(index), self.value(value));
+                self.line(depth, format_args!("{name}[{index}] = {value};"));
+            }
+            Stmt::If { condition, accept, reject, .. } => self.branch(condition, accept, reject, depth),
+            Stmt::For { counter, start, end, step, body } => {
+                let name = &self.names.counters[counter.index()];
+                let (start, end, step) = (self.value(start), self.value(end), self.value(step));
+                self.line(
+                    depth,
+                    format_args!("for (var {name} = {start}; {name} < {end}; {name} += {step}) {{"),
+                );
+                self.block(body, depth + 1);
+                self.line(depth, format_args!("}}"));
+            }
+            Stmt::Loop(body) => {
+                self.line(depth, format_args!("loop {{"));
+                self.block(body, depth + 1);
+                self.line(depth, format_args!("}}"));
+            }
+            Stmt::Break => self.line(depth, format_args!("break;")),
+            Stmt::Barrier => self.line(depth, format_args!("workgroupBarrier();")),
+        }
+    }
+
+    fn bind(&mut self, id: ExprId, depth: usize) {
+        if self.places.get(id) == Place::Let
+            && let Some(name) = &self.names.exprs[id.index()]
+        {
+            let text = self.text(id);
+            self.line(depth, format_args!("let {name} = {text};"));
+        }
+    }
+
+    fn branch(&mut self, condition: ExprId, accept: BlockId, reject: Option<BlockId>, depth: usize) {
+        let condition = self.value(condition);
+        self.line(depth, format_args!("if {condition} {{"));
+        self.block(accept, depth + 1);
+        if let Some(reject) = reject {
+            self.line(depth, format_args!("}} else {{"));
+            self.block(reject, depth + 1);
+        }
+        self.line(depth, format_args!("}}"));
+    }
+}
