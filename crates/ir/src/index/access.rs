@@ -72,9 +72,12 @@ impl Access {
         dims == domain
             && self.valid.is_empty()
             && self.dynamic.is_none()
-            && self.coords.iter().zip(dims).enumerate().all(|(i, (c, &d))| {
-                c.as_axis() == Some(i) || (d == 1 && c.as_constant() == Some(0))
-            })
+            && self
+                .coords
+                .iter()
+                .zip(dims)
+                .enumerate()
+                .all(|(i, (c, &d))| c.as_axis() == Some(i) || (d == 1 && c.as_constant() == Some(0)))
     }
 
     /// The element offset in a dense row-major tensor of `dims` (dynamic coordinates count as 0).

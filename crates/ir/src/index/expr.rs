@@ -203,6 +203,18 @@ impl IndexExpr {
         (IndexExpr { constant, terms: q }, IndexExpr { constant: self.constant.rem_euclid(n), terms: r })
     }
 
+    /// The largest proper divisor `d` of `n` with `self = d q + r` and `r` spanning only `0..d`, as `(d, q, r)`.
+    fn inner_factor(&self, n: i64, domain: Domain<'_>) -> Option<(i64, IndexExpr, IndexExpr)> {
+        let mut factors: Vec<i64> = self.terms.iter().map(|(c, _)| gcd(c.abs(), n)).collect();
+        factors.sort_unstable();
+        factors.dedup();
+        factors.into_iter().rev().filter(|d| *d > 1 && *d < n).find_map(|d| {
+            let (q, r) = self.split(d);
+            let (lo, hi) = r.range(domain);
+            (lo >= 0 && hi < d && !q.terms.is_empty()).then_some((d, q, r))
+        })
+    }
+
     /// Floor division by a positive constant, simplified with what is known of the domain.
     #[must_use]
     pub fn div(&self, n: i64, domain: Domain<'_>) -> IndexExpr {
@@ -216,6 +228,10 @@ impl IndexExpr {
         let (q, r) = self.split(n);
         if q != IndexExpr::constant(0) {
             return q.plus(&r.div(n, domain));
+        }
+        // (d q + r)/n = q/(n/d) where r spans only 0..d
+        if let Some((d, q, _)) = r.inner_factor(n, domain) {
+            return q.div(n / d, domain);
         }
         // (e/a)/n = e/(a n)
         if let (0, [(1, Atom::Div(e, a))]) = (r.constant, r.terms.as_slice()) {
@@ -237,6 +253,10 @@ impl IndexExpr {
         let (q, r) = self.split(n);
         if q != IndexExpr::constant(0) {
             return r.rem(n, domain);
+        }
+        // (d q + r) % n = d (q % (n/d)) + r where r spans only 0..d
+        if let Some((d, q, low)) = r.inner_factor(n, domain) {
+            return q.rem(n / d, domain).times(d).plus(&low);
         }
         // (e % (k n)) % n = e % n
         if let (0, [(1, Atom::Mod(e, a))]) = (r.constant, r.terms.as_slice())
@@ -313,6 +333,10 @@ impl IndexExpr {
     }
 }
 
+fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
 impl Atom {
     fn range(&self, domain: Domain<'_>) -> (i64, i64) {
         match self {
@@ -337,7 +361,13 @@ impl fmt::Display for IndexExpr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut first = true;
         for (c, atom) in &self.terms {
-            let sign = if *c < 0 { "-" } else if first { "" } else { "+" };
+            let sign = if *c < 0 {
+                "-"
+            } else if first {
+                ""
+            } else {
+                "+"
+            };
             let times = if c.abs() == 1 { String::new() } else { format!("{}*", c.abs()) };
             write!(f, "{sign}{times}")?;
             match atom {

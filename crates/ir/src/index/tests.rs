@@ -31,10 +31,8 @@ fn padding_is_proved_and_overreach_is_refused() {
 }
 
 fn expr(depth: u32) -> BoxedStrategy<IndexExpr> {
-    let leaf = prop_oneof![
-        (0usize..3).prop_map(IndexExpr::axis),
-        (-20i64..20).prop_map(IndexExpr::constant),
-    ];
+    let leaf =
+        prop_oneof![(0usize..3).prop_map(IndexExpr::axis), (-20i64..20).prop_map(IndexExpr::constant),];
     leaf.prop_recursive(depth, 16, 2, |inner| {
         prop_oneof![
             (inner.clone(), inner.clone()).prop_map(|(a, b)| a.plus(&b)),

@@ -4,6 +4,7 @@
 //! the devices are compared with it. Values are 32-bit words as in a buffer.
 
 use super::{Body, Combine, Contract, Loop, LoopKind, Map, Row, Scatter, Update};
+use crate::array::each_point;
 use crate::index::Store;
 use crate::scalar::{self, BinaryFn, Scalar, ScalarNode};
 use crate::types::{TensorType, strides};
@@ -32,21 +33,6 @@ struct Run<'a> {
     operands: &'a [&'a [u32]],
     result_types: &'a [TensorType],
     results: Vec<Vec<u32>>,
-}
-
-fn each_point(extents: &[usize], mut f: impl FnMut(&[usize])) {
-    let n: usize = extents.iter().product();
-    let mut point = vec![0; extents.len()];
-    for _ in 0..n {
-        f(&point);
-        for a in (0..extents.len()).rev() {
-            point[a] += 1;
-            if point[a] < extents[a] {
-                break;
-            }
-            point[a] = 0;
-        }
-    }
 }
 
 impl Run<'_> {
@@ -98,8 +84,7 @@ impl Run<'_> {
     fn store(&mut self, stores: &[Store], point: &[usize], values: &[Scalar]) {
         for (s, v) in stores.iter().zip(values) {
             let strides = strides(&self.result_types[s.result].dims);
-            let offset: usize =
-                s.coords.iter().zip(strides).map(|(c, st)| c.eval(point) as usize * st).sum();
+            let offset: usize = s.coords.iter().zip(strides).map(|(c, st)| c.eval(point) as usize * st).sum();
             self.results[s.result][offset] = v.bits();
         }
     }

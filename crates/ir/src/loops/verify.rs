@@ -55,7 +55,8 @@ impl Loop {
     fn carries_of(&self, body: usize) -> Vec<DType> {
         match &self.kind {
             LoopKind::Row(r) => {
-                let before: usize = r.phases.iter().take(body).flat_map(|p| &p.combines).map(|c| c.carries()).sum();
+                let before: usize =
+                    r.phases.iter().take(body).flat_map(|p| &p.combines).map(|c| c.carries()).sum();
                 r.carries().into_iter().take(before).collect()
             }
             LoopKind::Contract(_) if body == 2 => vec![DType::F32],
@@ -66,10 +67,9 @@ impl Loop {
     fn stores(&self) -> Vec<(&Body, Vec<usize>, &[Store])> {
         match &self.kind {
             LoopKind::Map(m) => vec![(&m.body, m.domain.clone(), &m.stores)],
-            LoopKind::Row(r) => vec![
-                (&r.row_body, r.rows.clone(), &r.row_stores),
-                (&r.col_body, r.domain(), &r.col_stores),
-            ],
+            LoopKind::Row(r) => {
+                vec![(&r.row_body, r.rows.clone(), &r.row_stores), (&r.col_body, r.domain(), &r.col_stores)]
+            }
             LoopKind::Contract(c) => vec![(&c.epilogue, c.domain(), &c.stores)],
             LoopKind::Scatter(_) | LoopKind::Update(_) => Vec::new(),
         }

@@ -108,6 +108,9 @@ impl BinaryFn {
     /// Whether the result is a truth value.
     #[must_use]
     pub fn is_predicate(self) -> bool {
-        matches!(self, BinaryFn::Eq | BinaryFn::Ne | BinaryFn::Lt | BinaryFn::Le | BinaryFn::And | BinaryFn::Or)
+        matches!(
+            self,
+            BinaryFn::Eq | BinaryFn::Ne | BinaryFn::Lt | BinaryFn::Le | BinaryFn::And | BinaryFn::Or
+        )
     }
 }

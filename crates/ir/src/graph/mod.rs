@@ -1,0 +1,230 @@
+//! The graph: a static, typed, pure dataflow program.
+//!
+//! Nodes have one or more typed results; an edge is a [`Value`], a node and a result number. Leaves are inputs, step scalars,
+//! parameters, state and constants; roots are named outputs and updates of leaves. Nothing in the graph has side effects: all
+//! updates commit after all reads of a step.
+//!
+//! Building never panics. A call that does not type-check records an error with the caller's file and line and gives a
+//! poisoned value; [`Graph::finish`] returns all errors at once. Nodes are stored in topological order because a node can
+//! only be made from values that exist.
+
+mod build;
+mod leaf;
+mod rebind;
+mod text;
+mod verify;
+
+pub use build::{BuildError, BuildErrors};
+pub use leaf::{ConstantData, IdLimit, Init, Leaf, LeafKind};
+pub use text::ParseError;
+pub use verify::Fault;
+
+use crate::ops::Payload;
+use crate::types::TensorType;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A node of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct NodeId(pub(crate) u32);
+
+impl NodeId {
+    /// Position in the graph.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One result of one node. A handle: copy it freely; all methods take the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Value {
+    pub(crate) node: NodeId,
+    pub(crate) result: u16,
+}
+
+impl Value {
+    pub(crate) const POISON: Value = Value { node: NodeId(u32::MAX), result: 0 };
+
+    /// The node.
+    #[must_use]
+    pub fn node(self) -> NodeId {
+        self.node
+    }
+
+    /// Which of the node's results.
+    #[must_use]
+    pub fn result(self) -> usize {
+        self.result as usize
+    }
+
+    pub(crate) fn is_poison(self) -> bool {
+        self.node == NodeId(u32::MAX)
+    }
+}
+
+/// Whether a node belongs to the forward pass or was made by differentiation or an optimizer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Region {
+    /// Written by the user.
+    #[default]
+    Forward,
+    /// Made by differentiation.
+    Derivative,
+    /// Made by an optimizer: runs in the update section.
+    Update,
+}
+
+/// An operation applied to values. Opaque outside this crate but for its name and its [`crate::ops::RuleView`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Op(pub(crate) Payload);
+
+/// A node: operation, inputs, result types.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    pub(crate) op: Op,
+    pub(crate) inputs: Vec<Value>,
+    pub(crate) types: Vec<TensorType>,
+    pub(crate) region: Region,
+    pub(crate) labels: BTreeSet<u32>,
+}
+
+impl Node {
+    /// The operation.
+    #[must_use]
+    pub fn op(&self) -> &Op {
+        &self.op
+    }
+
+    /// What it reads.
+    #[must_use]
+    pub fn inputs(&self) -> &[Value] {
+        &self.inputs
+    }
+
+    /// The types of its results.
+    #[must_use]
+    pub fn types(&self) -> &[TensorType] {
+        &self.types
+    }
+
+    /// Where it came from.
+    #[must_use]
+    pub fn region(&self) -> Region {
+        self.region
+    }
+}
+
+/// A named result of the program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// Unique among outputs.
+    pub name: String,
+    /// What it is.
+    pub value: Value,
+}
+
+/// A leaf that takes a new value at the end of the step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Update {
+    /// A parameter or state node.
+    pub leaf: NodeId,
+    /// Its next value.
+    pub value: Value,
+}
+
+/// A graph under construction or finished.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Graph {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) outputs: Vec<Output>,
+    pub(crate) updates: Vec<Update>,
+    pub(crate) names: BTreeMap<String, NodeId>,
+    pub(crate) labels: Vec<String>,
+    pub(crate) scope: Vec<String>,
+    pub(crate) region: Region,
+    #[serde(skip)]
+    pub(crate) errors: Vec<BuildError>,
+}
+
+impl Graph {
+    /// An empty graph.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// All nodes in topological order.
+    #[must_use]
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// A node.
+    #[must_use]
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// All node ids in topological order.
+    pub fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0..self.nodes.len() as u32).map(NodeId)
+    }
+
+    /// The values a node gives.
+    pub fn results(&self, id: NodeId) -> impl Iterator<Item = Value> + use<> {
+        let n = self.nodes.get(id.index()).map_or(0, |n| n.types.len());
+        (0..n as u16).map(move |result| Value { node: id, result })
+    }
+
+    /// Named outputs in order of declaration.
+    #[must_use]
+    pub fn outputs(&self) -> &[Output] {
+        &self.outputs
+    }
+
+    /// Updates in order of declaration.
+    #[must_use]
+    pub fn updates(&self) -> &[Update] {
+        &self.updates
+    }
+
+    /// The type of a value; `None` for a poisoned one.
+    #[must_use]
+    pub fn ty(&self, v: Value) -> Option<&TensorType> {
+        self.nodes.get(v.node.index())?.types.get(v.result())
+    }
+
+    /// The dimensions of a value; empty for a poisoned one.
+    #[must_use]
+    pub fn dims(&self, v: Value) -> &[usize] {
+        self.ty(v).map_or(&[], |t| &t.dims)
+    }
+
+    /// The labels of a node: the user's scopes and operations it stands for.
+    #[must_use]
+    pub fn provenance(&self, id: NodeId) -> Vec<&str> {
+        self.nodes[id.index()].labels.iter().map(|l| self.labels[*l as usize].as_str()).collect()
+    }
+
+    /// The leaf with this name.
+    #[must_use]
+    pub fn leaf(&self, name: &str) -> Option<Value> {
+        self.names.get(name).map(|&node| Value { node, result: 0 })
+    }
+
+    /// How many results of all nodes refer to each node, roots included.
+    #[must_use]
+    pub fn use_counts(&self) -> Vec<usize> {
+        let mut uses = vec![0; self.nodes.len()];
+        let all = self.nodes.iter().flat_map(|n| n.inputs.iter().copied());
+        let roots = self.outputs.iter().map(|o| o.value).chain(self.updates.iter().map(|u| u.value));
+        for v in all.chain(roots) {
+            if let Some(n) = uses.get_mut(v.node.index()) {
+                *n += 1;
+            }
+        }
+        uses
+    }
+}

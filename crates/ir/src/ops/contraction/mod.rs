@@ -1,0 +1,5 @@
+//! Contractions: products summed over shared axes.
+
+mod matmul;
+
+pub(crate) use matmul::Matmul;

@@ -1,0 +1,134 @@
+//! Operations: one file each, holding name, shape rule, gradient, reference, lowering and samples.
+//!
+//! [`Payload`] is the closed list; a missing rule is a compile error. A payload holds attributes only, never inputs or extents
+//! that can be derived from its inputs. Gradient operations are operations like all others.
+//!
+//! To add an operation: write its file with a payload type, `impl Rule` and the builder methods on [`Graph`], and add one
+//! line to the list below. The op suite picks up its samples.
+
+mod rule;
+mod sample;
+
+mod contraction;
+mod elementwise;
+mod indexing;
+mod leaf;
+mod loss;
+mod movement;
+mod normalize;
+mod optimizer;
+mod pool;
+mod reduce;
+
+pub use rule::{Fragment, Lowering};
+pub(crate) use rule::{Rule, Signature, Vjp};
+pub use sample::{Fill, Sample, SampleInput};
+
+use crate::array::Array;
+use crate::graph::{IdLimit, Leaf};
+use crate::real::Real;
+use crate::types::TensorType;
+use serde::{Deserialize, Serialize};
+
+macro_rules! ops {
+    ($($variant:ident = $name:literal: $ty:ty,)*) => {
+        /// The closed list of operations.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub(crate) enum Payload {
+            $(#[serde(rename = $name)] $variant($ty),)*
+        }
+
+        impl Payload {
+            /// The name in the text form.
+            pub(crate) fn name(&self) -> &'static str {
+                match self { $(Payload::$variant(_) => $name,)* }
+            }
+
+            /// Result types, or the reason there are none.
+            pub(crate) fn infer(&self, inputs: &[TensorType]) -> Result<Vec<TensorType>, String> {
+                match self {
+                    $(Payload::$variant(op) => {
+                        rule::arity(op.arity(), inputs)?;
+                        Rule::infer(op, inputs)
+                    })*
+                }
+            }
+
+            /// How many results it has.
+            pub(crate) fn result_count(&self) -> usize {
+                match self { $(Payload::$variant(op) => op.results(),)* }
+            }
+
+            /// Adds the gradient of each input to `vjp`.
+            pub(crate) fn gradient(&self, vjp: &mut Vjp<'_>) -> Result<(), String> {
+                match self { $(Payload::$variant(op) => op.gradient(vjp),)* }
+            }
+
+            /// The slow obvious meaning.
+            pub(crate) fn reference<R: Real>(
+                &self,
+                inputs: &[&Array<R>],
+                outputs: &[TensorType],
+            ) -> Vec<Array<R>> {
+                match self { $(Payload::$variant(op) => op.reference(inputs, outputs),)* }
+            }
+
+            /// The loop or the smaller operations it stands for.
+            pub(crate) fn lower(&self, io: &Signature<'_>) -> Lowering {
+                match self { $(Payload::$variant(op) => op.lower(io),)* }
+            }
+
+            /// Which ids input `i` may hold, if it is an id input.
+            pub(crate) fn id_limit(&self, i: usize, inputs: &[TensorType]) -> Option<IdLimit> {
+                match self { $(Payload::$variant(op) => op.id_limit(i, inputs),)* }
+            }
+        }
+
+        /// Samples of all operations.
+        #[must_use]
+        pub fn samples() -> Vec<Sample> {
+            let mut all = Vec::new();
+            $(all.extend(<$ty as Rule>::samples().into_iter().map(|(op, inputs)| Sample::new(
+                Payload::$variant(op), inputs)));)*
+            all
+        }
+    };
+}
+
+ops! {
+    Leaf = "leaf": Leaf,
+    Unary = "unary": elementwise::Unary,
+    Binary = "binary": elementwise::Binary,
+    Select = "select": elementwise::Select,
+    Gelu = "gelu": elementwise::Gelu,
+    StopGradient = "stop_gradient": elementwise::StopGradient,
+    Sum = "sum": reduce::Sum,
+    Extremum = "extremum": reduce::Extremum,
+    ExtremumGrad = "extremum_grad": reduce::ExtremumGrad,
+    Reshape = "reshape": movement::Reshape,
+    Permute = "permute": movement::Permute,
+    Expand = "expand": movement::Expand,
+    Slice = "slice": movement::Slice,
+    Pad = "pad": movement::Pad,
+    Concat = "concat": movement::Concat,
+    Matmul = "matmul": contraction::Matmul,
+}
+
+impl Payload {
+    /// Attributes as JSON.
+    pub(crate) fn attributes(&self) -> String {
+        match serde_json::to_value(self) {
+            Ok(serde_json::Value::Object(map)) => {
+                map.into_iter().next().map(|(_, v)| v.to_string()).unwrap_or_default()
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// The payload of this name with these attributes.
+    pub(crate) fn from_attributes(name: &str, attributes: serde_json::Value) -> Result<Payload, String> {
+        let mut map = serde_json::Map::new();
+        map.insert(name.to_string(), attributes);
+        serde_json::from_value(serde_json::Value::Object(map)).map_err(|e| format!("operation '{name}': {e}"))
+    }
+}
