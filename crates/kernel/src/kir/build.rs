@@ -198,12 +198,12 @@ impl Builder {
         }
     }
 
-    /// `a * b + c`, fused where the driver has it.
+    /// `a * b + c`, fused where the driver has it; scalars spread over the lanes of the widest operand.
     #[track_caller]
-    pub fn fma<'b>(&'b self, a: Expr<'b>, b: impl Operand<'b>, c: impl Operand<'b>) -> Expr<'b> {
+    pub fn fma<'b>(&'b self, a: impl Operand<'b>, b: impl Operand<'b>, c: impl Operand<'b>) -> Expr<'b> {
         let (a, b) = self.pair(a, b);
         let (a, c) = self.pair(a, c);
-        let (a, b, c) = (a, b.splat(a.ty().lanes), c.splat(a.ty().lanes));
+        let b = b.splat(a.ty().lanes);
         let fits = a.ty().scalar == Scalar::F32 && a.ty() == b.ty() && a.ty() == c.ty();
         self.check(fits, || format!("fma({}, {}, {})", a.ty(), b.ty(), c.ty()));
         self.node(ExprKind::Fma(a.id, b.id, c.id), a.ty())

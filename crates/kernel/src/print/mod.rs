@@ -2,7 +2,7 @@
 //!
 //! One module per kernel, with entry point [`ENTRY`]. Bindings are in group 0 at their position. The parameter words
 //! become the struct `params`, in immediate data (push constants) or in a uniform buffer. Values are printed as `let`
-//! where [`place`] says so, and inside their only user otherwise. Of our scalar functions only the used ones appear.
+//! when used more than once (or named, or reading memory), and inside their only user otherwise. Of our scalar functions only the used ones appear.
 //!
 //! The text declares nothing optional: it needs naga's `IMMEDIATES` capability for [`ParameterBlock::Immediate`] and
 //! no other.

@@ -248,3 +248,35 @@ fn every_expression_compiles() {
     b.loop_(|| b.if_else(n.ge(5), || b.break_(), || b.break_if(truth.get())));
     text(b);
 }
+
+#[test]
+fn accumulators_read_like_hand_written_ones() {
+    let b = Builder::new("tile", [16, 16, 1]);
+    let (depth, out) = (b.param("depth"), b.read_write("out", Type::F32X4));
+    let (left, right) = (b.shared("left", Type::F32X4, 64), b.shared("right", Type::F32X4, 64));
+    let sums: Vec<_> = (0..2).map(|row| b.var(format!("sum_{row}"), b.zero(Type::F32X4))).collect();
+    b.for_("k", (0, depth), 1, |k| {
+        let a = left.load(k * 4 + b.local_id(Axis::Y)).named("a");
+        let w = right.load(k * 4 + b.local_id(Axis::X)).named("w");
+        for (row, sum) in (0..).zip(&sums) {
+            sum.set(b.fma(a.lane(row), w, sum.get()));
+        }
+    });
+    for (row, sum) in (0_u32..).zip(&sums) {
+        out.store(b.local_index() * 2 + row, sum.get());
+    }
+    assert_eq!(
+        body(b),
+        "    var sum_0 = vec4<f32>(0.0f);
+    var sum_1 = vec4<f32>(0.0f);
+    for (var k = 0u; k < params.depth; k += 1u) {
+        let a = left[k * 4u + local_id.y];
+        let w = right[k * 4u + local_id.x];
+        sum_0 = fma(vec4<f32>(a.x), w, sum_0);
+        sum_1 = fma(vec4<f32>(a.y), w, sum_1);
+    }
+    out[local_index * 2u] = sum_0;
+    out[local_index * 2u + 1u] = sum_1;
+"
+    );
+}
