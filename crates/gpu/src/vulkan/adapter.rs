@@ -1,0 +1,239 @@
+//! Adapters: what the instance offers, ranked, and why one cannot be used.
+//!
+//! Hardware comes before software; within that, discrete before virtual before integrated, then the driver's own order.
+
+use super::instance::{Instance, has_extension, no_device};
+use super::negotiate;
+use super::options::Selector;
+use crate::device::DeviceInfo;
+use crate::error::GpuError;
+use ash::{khr, vk};
+use griffinfly_ir::target::Target;
+use serde::Serialize;
+use std::ffi::CStr;
+
+/// What an adapter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AdapterType {
+    /// A card with its own memory.
+    DiscreteGpu,
+    /// A GPU given to a virtual machine.
+    VirtualGpu,
+    /// A GPU that shares the CPU's memory.
+    IntegratedGpu,
+    /// Something else.
+    Other,
+    /// A software driver.
+    Software,
+}
+
+impl AdapterType {
+    /// Whether it is a hardware GPU.
+    #[must_use]
+    pub fn is_hardware(self) -> bool {
+        matches!(self, AdapterType::DiscreteGpu | AdapterType::VirtualGpu | AdapterType::IntegratedGpu)
+    }
+}
+
+/// What is known about an adapter without opening it.
+#[derive(Clone, Debug, Serialize)]
+pub struct AdapterInfo {
+    /// The adapter's own name.
+    pub name: String,
+    /// What it is.
+    pub kind: AdapterType,
+    /// Driver name and version, as the driver says them.
+    pub driver: String,
+    /// Vulkan version it implements: major, minor, patch.
+    pub api_version: [u32; 3],
+    /// Device memory in bytes.
+    pub memory_bytes: u64,
+    /// Why it cannot be used, if so.
+    pub unusable: Option<String>,
+}
+
+/// An adapter with everything needed to open it.
+pub(super) struct Adapter {
+    pub(super) physical: vk::PhysicalDevice,
+    pub(super) info: AdapterInfo,
+    pub(super) target: Target,
+    pub(super) facts: Facts,
+}
+
+/// Facts about an adapter that are not part of the target.
+#[derive(Clone)]
+pub(super) struct Facts {
+    pub(super) properties: vk::PhysicalDeviceProperties,
+    pub(super) memory: vk::PhysicalDeviceMemoryProperties,
+    /// Queue family used for everything.
+    pub(super) family: u32,
+    /// Bits of a timestamp that count; 0 without timestamps.
+    pub(super) timestamp_bits: u32,
+    pub(super) extensions: Vec<&'static CStr>,
+    /// Timeline semaphores come from the extension, not from version 1.2.
+    pub(super) timeline_extension: bool,
+}
+
+/// All adapters of an instance, best first.
+pub(super) fn list(instance: &Instance) -> Result<Vec<Adapter>, GpuError> {
+    // SAFETY: the instance is alive.
+    let devices = unsafe { instance.raw.enumerate_physical_devices() }
+        .map_err(|result| no_device(format!("vkEnumeratePhysicalDevices failed: {result}")))?;
+    let mut adapters = Vec::with_capacity(devices.len());
+    for physical in devices {
+        adapters.push(describe(&instance.raw, physical)?);
+    }
+    adapters.sort_by_key(|adapter| (!adapter.info.kind.is_hardware(), adapter.info.kind));
+    Ok(adapters)
+}
+
+/// Picks one adapter.
+pub(super) fn select(mut adapters: Vec<Adapter>, selector: &Selector) -> Result<Adapter, GpuError> {
+    let usable = |adapter: &Adapter| adapter.info.unusable.is_none();
+    let found = match selector {
+        Selector::Best => adapters.iter().position(usable),
+        Selector::HardwareOnly => {
+            adapters.iter().position(|adapter| usable(adapter) && adapter.info.kind.is_hardware())
+        }
+        Selector::NameContains(part) => {
+            let part = part.to_lowercase();
+            let named = |adapter: &Adapter| adapter.info.name.to_lowercase().contains(&part);
+            let best = adapters.iter().position(|adapter| named(adapter) && usable(adapter));
+            best.or_else(|| adapters.iter().position(named))
+        }
+        Selector::Index(index) => (*index < adapters.len()).then_some(*index),
+    };
+    let Some(index) = found else { return Err(no_device(none_matches(&adapters, selector))) };
+    let adapter = adapters.swap_remove(index);
+    match &adapter.info.unusable {
+        Some(reason) => Err(no_device(format!("{}: {reason}", adapter.info.name))),
+        None => Ok(adapter),
+    }
+}
+
+fn none_matches(adapters: &[Adapter], selector: &Selector) -> String {
+    if adapters.is_empty() {
+        return "the Vulkan loader found no driver with a device".into();
+    }
+    let list: Vec<String> = adapters
+        .iter()
+        .map(|adapter| match &adapter.info.unusable {
+            Some(reason) => format!("{} ({reason})", adapter.info.name),
+            None => format!("{} ({:?})", adapter.info.name, adapter.info.kind),
+        })
+        .collect();
+    format!("none of [{}] matches {selector:?}", list.join(", "))
+}
+
+impl Adapter {
+    pub(super) fn device_info(&self) -> DeviceInfo {
+        DeviceInfo {
+            backend: "vulkan",
+            name: self.info.name.clone(),
+            driver: self.info.driver.clone(),
+            is_hardware_gpu: self.info.kind.is_hardware(),
+            memory_bytes: self.info.memory_bytes,
+        }
+    }
+}
+
+fn describe(instance: &ash::Instance, physical: vk::PhysicalDevice) -> Result<Adapter, GpuError> {
+    // SAFETY: the handle was just enumerated from this instance.
+    let (properties, memory, families, available) = unsafe {
+        (
+            instance.get_physical_device_properties(physical),
+            instance.get_physical_device_memory_properties(physical),
+            instance.get_physical_device_queue_family_properties(physical),
+            instance.enumerate_device_extension_properties(physical),
+        )
+    };
+    let available = available.map_err(|result| no_device(format!("no device extensions: {result}")))?;
+    let kind = kind(properties.device_type);
+    let version = properties.api_version;
+    let family = compute_family(&families);
+    let timeline_extension = version < vk::API_VERSION_1_2;
+    let mut extensions = Vec::new();
+    if timeline_extension {
+        extensions.push(khr::timeline_semaphore::NAME);
+    }
+    if has_extension(&available, khr::portability_subset::NAME) {
+        extensions.push(khr::portability_subset::NAME);
+    }
+    let (target, driver) = if version < vk::API_VERSION_1_1 {
+        (Target::minimal_vulkan(), "unknown".into())
+    } else {
+        let query = negotiate::Query { instance, physical, properties: &properties, available: &available };
+        (query.target(kind.is_hardware()), query.driver())
+    };
+    let mut info = AdapterInfo {
+        name: target_name(&properties),
+        kind,
+        driver,
+        api_version: [
+            vk::api_version_major(version),
+            vk::api_version_minor(version),
+            vk::api_version_patch(version),
+        ],
+        memory_bytes: device_memory(&memory),
+        unusable: None,
+    };
+    let has_timeline = negotiate::has_timeline(instance, physical, &available, version);
+    info.unusable = unusable(&info, &target, family.is_some(), has_timeline);
+    let (family, timestamp_bits) = family.unwrap_or((0, 0));
+    let facts = Facts { properties, memory, family, timestamp_bits, extensions, timeline_extension };
+    Ok(Adapter { physical, info, target, facts })
+}
+
+fn unusable(info: &AdapterInfo, target: &Target, has_compute: bool, has_timeline: bool) -> Option<String> {
+    let [major, minor, _] = info.api_version;
+    if (major, minor) < (1, 1) {
+        return Some(format!("it implements Vulkan {major}.{minor}, 1.1 is needed"));
+    }
+    if !has_timeline {
+        return Some("it has no timeline semaphores (Vulkan 1.2 or VK_KHR_timeline_semaphore)".into());
+    }
+    if !has_compute {
+        return Some("it has no queue that computes".into());
+    }
+    if target.max_bindings < negotiate::MIN_BINDINGS {
+        return Some(format!(
+            "it allows {} storage bindings per kernel, {} are needed",
+            target.max_bindings,
+            negotiate::MIN_BINDINGS
+        ));
+    }
+    None
+}
+
+fn kind(kind: vk::PhysicalDeviceType) -> AdapterType {
+    match kind {
+        vk::PhysicalDeviceType::DISCRETE_GPU => AdapterType::DiscreteGpu,
+        vk::PhysicalDeviceType::VIRTUAL_GPU => AdapterType::VirtualGpu,
+        vk::PhysicalDeviceType::INTEGRATED_GPU => AdapterType::IntegratedGpu,
+        vk::PhysicalDeviceType::CPU => AdapterType::Software,
+        _ => AdapterType::Other,
+    }
+}
+
+pub(super) fn target_name(properties: &vk::PhysicalDeviceProperties) -> String {
+    properties
+        .device_name_as_c_str()
+        .map_or_else(|_| "unnamed".into(), |name| name.to_string_lossy().into_owned())
+}
+
+fn device_memory(memory: &vk::PhysicalDeviceMemoryProperties) -> u64 {
+    let heaps = memory.memory_heaps_as_slice().iter();
+    heaps.filter(|heap| heap.flags.contains(vk::MemoryHeapFlags::DEVICE_LOCAL)).map(|heap| heap.size).sum()
+}
+
+/// The first family that computes and has timestamps, else the first that computes.
+fn compute_family(families: &[vk::QueueFamilyProperties]) -> Option<(u32, u32)> {
+    let computing = || {
+        families.iter().zip(0_u32..).filter(|(family, _)| {
+            family.queue_count > 0 && family.queue_flags.contains(vk::QueueFlags::COMPUTE)
+        })
+    };
+    let timed = computing().find(|(family, _)| family.timestamp_valid_bits > 0);
+    timed.or_else(|| computing().next()).map(|(family, index)| (index, family.timestamp_valid_bits))
+}

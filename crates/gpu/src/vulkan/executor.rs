@@ -1,0 +1,201 @@
+//! An instantiated program: steps in flight on the device's queue.
+//!
+//! Step t signals the value t of a timeline semaphore. A failed submission uses up no ticket and leaves inputs, slots and
+//! memory as they were.
+
+use super::arenas::Arenas;
+use super::bind::Sets;
+use super::check;
+use super::context::{Owned, Submission};
+use super::device::Shared;
+use super::pipeline::{self, Pipeline};
+use super::record::{Recorded, Recorder};
+use super::ring::Ring;
+use crate::device::{Buffer, Executor, Sections, StepTiming, Ticket};
+use crate::error::GpuError;
+use ash::vk;
+use griffinfly_compile::program::{ArenaId, Program};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a hardware GPU is polled before a wait blocks; a blocking wait costs tens of microseconds to wake up.
+const POLL: Duration = Duration::from_micros(150);
+
+/// A program on a Vulkan device.
+pub(super) struct VulkanExecutor {
+    // Field order is drop order; `drop` first waits for the steps in flight.
+    recorded: Recorded,
+    pub(super) sets: Sets,
+    pub(super) pipelines: Vec<Pipeline>,
+    pub(super) ring: Ring,
+    pub(super) arenas: Arenas,
+    semaphore: Owned<vk::Semaphore>,
+    submitted: u64,
+    /// The highest step known to be done.
+    done: u64,
+    pub(super) program: Arc<Program>,
+    pub(super) shared: Arc<Shared>,
+}
+
+impl VulkanExecutor {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        program: Arc<Program>,
+        bound: &[(ArenaId, Arc<dyn Buffer>)],
+    ) -> Result<Self, GpuError> {
+        let context = &shared.context;
+        context.alive("instantiate")?;
+        check::run(&program, &context.target)?;
+        let arenas = Arenas::new(shared, &program, bound)?;
+        let ring = Ring::new(context, &program, shared.slots)?;
+        let pipelines = pipeline::create_all(context, &shared.cache, &program.kernels)?;
+        shared.cache.save();
+        let sets = Sets::new(context, &program, (&pipelines, &arenas), shared.slots)?;
+        let recorder = Recorder { program: &program, pipelines: &pipelines, sets: &sets, arenas: &arenas };
+        let recorded = Recorded::new(context, &recorder, &ring)?;
+        let semaphore = context.semaphore()?;
+        let shared = shared.clone();
+        Ok(VulkanExecutor {
+            recorded,
+            sets,
+            pipelines,
+            ring,
+            arenas,
+            semaphore,
+            submitted: 0,
+            done: 0,
+            program,
+            shared,
+        })
+    }
+
+    pub(super) fn recorder(&self) -> Recorder<'_> {
+        Recorder {
+            program: &self.program,
+            pipelines: &self.pipelines,
+            sets: &self.sets,
+            arenas: &self.arenas,
+        }
+    }
+
+    /// Waits for the slot of the next step and brings its inputs up to date.
+    pub(super) fn next_slot(&mut self) -> Result<usize, GpuError> {
+        let next = self.submitted + 1;
+        let slots = self.ring.slots() as u64;
+        if next > slots {
+            self.finish(next - slots, None)?;
+        }
+        let slot = slot_of(next, self.ring.slots());
+        self.ring.fill(&mut self.arenas, slot)?;
+        Ok(slot)
+    }
+
+    /// Whether a step is done, without waiting.
+    fn poll(&mut self, step: u64) -> Result<bool, GpuError> {
+        if step > self.done {
+            self.done = self.shared.context.reached(self.semaphore.get())?;
+        }
+        Ok(step <= self.done)
+    }
+
+    /// Polls, then blocks until a step is done.
+    fn finish(&mut self, step: u64, timeout: Option<Duration>) -> Result<(), GpuError> {
+        let start = Instant::now();
+        let spin = if self.shared.context.target.is_hardware { POLL } else { Duration::ZERO };
+        let spin = timeout.map_or(spin, |timeout| spin.min(timeout));
+        loop {
+            if self.poll(step)? {
+                return Ok(());
+            }
+            if start.elapsed() >= spin {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        let left = timeout.map(|timeout| timeout.saturating_sub(start.elapsed()));
+        let nanoseconds = left.map_or(u64::MAX, |left| u64::try_from(left.as_nanos()).unwrap_or(u64::MAX));
+        if self.shared.context.wait(self.semaphore.get(), step, nanoseconds)? {
+            self.done = self.done.max(step);
+            return Ok(());
+        }
+        let milliseconds = timeout.map_or(u128::MAX, |timeout| timeout.as_millis());
+        Err(GpuError::Timeout { ticket: step, milliseconds: u64::try_from(milliseconds).unwrap_or(u64::MAX) })
+    }
+
+    fn known(&self, ticket: Ticket) -> Result<u64, GpuError> {
+        if ticket.0 == 0 || ticket.0 > self.submitted {
+            let detail = format!("{} steps were submitted", self.submitted);
+            return Err(GpuError::Usage { what: format!("step {}", ticket.0), detail });
+        }
+        Ok(ticket.0)
+    }
+}
+
+/// The slot of a step.
+fn slot_of(step: u64, slots: usize) -> usize {
+    usize::try_from(step % slots as u64).unwrap_or(0)
+}
+
+impl Executor for VulkanExecutor {
+    fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    fn slots(&self) -> usize {
+        self.ring.slots()
+    }
+
+    fn write(&mut self, external: usize, bytes: &[u8]) -> Result<(), GpuError> {
+        self.shared.context.alive("write")?;
+        self.ring.write(external, bytes)
+    }
+
+    fn submit(&mut self, sections: Sections) -> Result<Ticket, GpuError> {
+        self.shared.context.alive("submit")?;
+        let slot = self.next_slot()?;
+        let commands = self.recorded.commands(slot, sections);
+        let value = self.submitted + 1;
+        let submission = Submission { commands: &commands, semaphore: self.semaphore.get(), value };
+        self.shared.context.submit(&submission)?;
+        self.submitted = value;
+        Ok(Ticket(value))
+    }
+
+    fn is_done(&mut self, ticket: Ticket) -> Result<bool, GpuError> {
+        let step = self.known(ticket)?;
+        self.shared.context.alive("is_done")?;
+        self.poll(step)
+    }
+
+    fn wait(&mut self, ticket: Ticket, timeout: Duration) -> Result<(), GpuError> {
+        let step = self.known(ticket)?;
+        self.shared.context.alive("wait")?;
+        self.finish(step, Some(timeout))
+    }
+
+    fn read(&mut self, ticket: Ticket, external: usize, bytes: &mut [u8]) -> Result<(), GpuError> {
+        let step = self.known(ticket)?;
+        let at = self.ring.output(external, bytes.len())?.at;
+        let slots = self.ring.slots();
+        if step + slots as u64 <= self.submitted {
+            let detail = format!("its outputs were overwritten by step {}", step + slots as u64);
+            return Err(GpuError::Usage { what: format!("step {step}"), detail });
+        }
+        self.shared.context.alive("read")?;
+        self.finish(step, None)?;
+        match self.ring.readback(slot_of(step, slots)) {
+            Some(readback) => readback.read_mapped(at, bytes),
+            None => Ok(()),
+        }
+    }
+
+    fn profile(&mut self, sections: Sections) -> Result<StepTiming, GpuError> {
+        super::profile::run(self, sections)
+    }
+}
+
+impl Drop for VulkanExecutor {
+    fn drop(&mut self) {
+        self.shared.context.drain(self.semaphore.get(), self.submitted);
+    }
+}

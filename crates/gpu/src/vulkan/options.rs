@@ -1,0 +1,59 @@
+//! What the caller may choose when opening a device.
+
+use super::faults::FaultPlan;
+use std::path::PathBuf;
+
+/// Which adapter to open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Selector {
+    /// The first usable one, hardware before software.
+    #[default]
+    Best,
+    /// The first usable hardware GPU; an error if there is none.
+    HardwareOnly,
+    /// The first usable one whose name contains this text, without regard to case.
+    NameContains(String),
+    /// The one at this place of [`enumerate`](super::enumerate).
+    Index(usize),
+}
+
+/// How to open a device.
+#[derive(Clone, Debug)]
+pub struct OpenOptions {
+    /// Turn on the Khronos validation layer and collect its messages; an error if it is not installed.
+    pub validation: bool,
+    /// Directory of the driver's pipeline cache; `None` keeps nothing on disk.
+    pub cache_dir: Option<PathBuf>,
+    /// Failures to inject, for tests.
+    pub faults: FaultPlan,
+    /// Steps an executor may have in flight, 2 to 4.
+    pub slots: usize,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        OpenOptions { validation: false, cache_dir: None, faults: FaultPlan::default(), slots: 3 }
+    }
+}
+
+impl OpenOptions {
+    /// Reads the environment, the only place of this crate that does:
+    ///
+    /// * `GRIFFINFLY_VALIDATION=1` turns on validation;
+    /// * `GRIFFINFLY_CACHE_DIR` names the cache directory (empty: none); without it, `XDG_CACHE_HOME/griffinfly` or
+    ///   `HOME/.cache/griffinfly`.
+    #[must_use]
+    pub fn from_env() -> Self {
+        let validation = std::env::var_os("GRIFFINFLY_VALIDATION").is_some_and(|value| value == "1");
+        OpenOptions { validation, cache_dir: cache_dir(), ..Self::default() }
+    }
+}
+
+fn cache_dir() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if std::env::var_os("GRIFFINFLY_CACHE_DIR").is_some() {
+        return set("GRIFFINFLY_CACHE_DIR");
+    }
+    let base = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?;
+    Some(base.join("griffinfly"))
+}
