@@ -49,6 +49,7 @@
 //! ```
 
 mod error;
+pub mod families;
 pub mod functions;
 pub mod kir;
 pub mod print;

@@ -1,0 +1,46 @@
+//! Kernel families: how each loop archetype becomes kernels.
+//!
+//! Input: a verified [`Loop`], the [`Target`], and where a family has alternatives the chosen one. Output: a
+//! [`Realisation`]: dispatches in order (each may read what the ones before it wrote) and the scratch they need. An
+//! [`Instance`] is one closed immutable value: code, bindings, geometry and parameters are made together and cannot
+//! disagree.
+//!
+//! Invariants: every element of every result is written, whatever the sizes; no load or store outside a binding's range;
+//! reductions have a fixed order; workgroup counts respect the target by folding over two dimensions.
+
+use crate::kir::Kernel;
+
+/// What a binding of an instance refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Slot {
+    /// Operand number i of the loop.
+    Operand(usize),
+    /// Result number i of the loop.
+    Result(usize),
+    /// Scratch buffer number i of the realisation.
+    Scratch(usize),
+}
+
+/// One dispatch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Instance {
+    /// Readable choice: family, tiling, vector width, split; shown by inspection tools.
+    pub name: String,
+    /// The code.
+    pub kernel: Kernel,
+    /// What each binding of the kernel (in order) refers to.
+    pub bindings: Vec<Slot>,
+    /// Parameter words, in the kernel's order.
+    pub parameters: Vec<u32>,
+    /// Workgroups per dimension, within the target's limits.
+    pub groups: [u32; 3],
+}
+
+/// The dispatches of one loop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Realisation {
+    /// In order; each sees what earlier ones wrote.
+    pub dispatches: Vec<Instance>,
+    /// Bytes of each scratch buffer.
+    pub scratch: Vec<u64>,
+}
