@@ -1,1 +1,69 @@
-//! Host.
+//! The CPU as a device: no driver needed, the same fused loops.
+//!
+//! Input: programs for [`Backend::Host`](griffinfly_ir::target::Backend), whose dispatches name a loop and its byte ranges.
+//! Each loop is planned once, when the program is instantiated ([`plan`]); a step only runs plans. Bodies are compiled to
+//! straight-line code over registers of 256 lanes ([`code`], [`evaluate`]) after their axes were merged and split so that
+//! almost every index is affine ([`space`], [`points`]); contractions go through a matrix product over strided operands or
+//! packed panels ([`contract`], [`factor`]). The meaning is that of `griffinfly_ir::loops::interpret`.
+//!
+//! Invariants: results do not depend on the number of threads (the cutting into tasks is a function of the sizes alone);
+//! steps, reads and writes of one device exclude each other; a step runs to its end inside `submit`; memory and loops are
+//! fully checked when a program is instantiated ([`check`], [`overlap`], [`soundness`]), so running cannot fail.
+
+mod arithmetic;
+mod check;
+mod code;
+mod contract;
+mod cost;
+mod device;
+mod evaluate;
+mod executor;
+mod factor;
+mod functions;
+mod map;
+mod memory;
+mod overlap;
+mod plan;
+mod points;
+mod reduce;
+mod row;
+mod scatter;
+mod soundness;
+mod space;
+mod tiling;
+mod workers;
+
+use crate::device::Device;
+use std::sync::Arc;
+
+/// How a host device is made.
+#[derive(Clone, Debug, Default)]
+pub struct HostOptions {
+    /// Threads; as many as the machine offers where not given.
+    pub threads: Option<usize>,
+    /// Failures to inject.
+    pub faults: Faults,
+}
+
+/// Failures a test can ask for.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
+    /// Bytes that can be allocated in all.
+    pub memory_bytes: Option<u64>,
+    /// The allocation that fails, counted from 1.
+    pub fail_allocation: Option<u64>,
+    /// The submission (steps and profiles) that fails, counted from 1.
+    pub fail_submission: Option<u64>,
+}
+
+/// The CPU, with all its threads.
+#[must_use]
+pub fn open() -> Arc<dyn Device> {
+    open_with(&HostOptions::default())
+}
+
+/// The CPU, as asked for.
+#[must_use]
+pub fn open_with(options: &HostOptions) -> Arc<dyn Device> {
+    Arc::new(device::HostDevice::new(options))
+}
