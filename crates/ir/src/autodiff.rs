@@ -5,9 +5,9 @@
 //! A wanted value the loss does not depend on gets exact zeros. Values wrapped in `stop_gradient` pass nothing on.
 
 use crate::graph::{Graph, NodeId, Region, Value};
-use crate::ops::{Fragment, Lowering, Payload, Signature, Vjp};
+use crate::ops::{Lowering, Payload, Signature, Vjp};
 use crate::types::{DType, TensorType};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// Why a gradient cannot be formed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -151,13 +151,11 @@ fn node_gradients(
     let node = g.node(id).clone();
     let float = |v: &Value| g.ty(*v).is_some_and(|t| t.dtype == DType::F32);
     let wanted: Vec<bool> = node.inputs.iter().map(|v| carries[v.node().index()] && float(v)).collect();
-    let label = g.provenance(id).first().map(|l| vec![(*l).to_string()]).unwrap_or_default();
-    let scope = std::mem::replace(&mut g.scope, label);
     let gradients = vec![None; node.inputs.len()];
-    let mut vjp = Vjp { g, inputs: &node.inputs, outputs, upstream, wanted: &wanted, gradients };
-    let result = node.op.0.gradient(&mut vjp);
-    let gradients = vjp.gradients;
-    g.scope = scope;
+    let (result, gradients) = g.labelled_as(id, |g| {
+        let mut vjp = Vjp { g, inputs: &node.inputs, outputs, upstream, wanted: &wanted, gradients };
+        (node.op.0.gradient(&mut vjp), vjp.gradients)
+    });
     if let Err(reason) = result {
         let (op, label) = (node.op.0.name().to_string(), g.provenance(id).join(", "));
         return Err(AutodiffError::NoGradient { op, node: id.index(), label, reason });
@@ -167,23 +165,6 @@ fn node_gradients(
 }
 
 impl Graph {
-    /// Copies a fragment into this graph over these inputs and gives its outputs.
-    pub fn inline(&mut self, fragment: &Fragment, inputs: &[Value]) -> Vec<Value> {
-        let mut image: HashMap<Value, Value> = HashMap::new();
-        image.extend(fragment.inputs.iter().copied().zip(inputs.iter().copied()));
-        for id in fragment.graph.ids() {
-            let node = fragment.graph.node(id);
-            let first = Value { node: id, result: 0 };
-            if image.contains_key(&first) {
-                continue;
-            }
-            let mapped: Vec<Value> = node.inputs.iter().map(|v| image[v]).collect();
-            let results = self.apply_all(node.op.0.clone(), &mapped);
-            image.extend(fragment.graph.results(id).zip(results));
-        }
-        fragment.outputs.iter().map(|v| image[v]).collect()
-    }
-
     /// Types of several values.
     pub(crate) fn types_of(&self, values: &[Value]) -> Vec<TensorType> {
         values.iter().filter_map(|v| self.ty(*v).cloned()).collect()

@@ -37,13 +37,29 @@ impl<R: Real> Evaluation<R> {
     }
 }
 
+/// Evaluates the nodes up to that of one value and gives it.
+///
+/// # Errors
+/// As [`eval`].
+pub fn eval_value<R: Real>(g: &Graph, feeds: &HashMap<String, Array<R>>, v: Value) -> Result<Array<R>, EvalError> {
+    Ok(eval_nodes(g, feeds, v.node().index() + 1)?.get(v).clone())
+}
+
 /// Evaluates all nodes. `feeds` gives inputs, step scalars and parameters by name; state starts as declared unless fed.
 ///
 /// # Errors
 /// A leaf without a value, or with one of another type.
 pub fn eval<R: Real>(g: &Graph, feeds: &HashMap<String, Array<R>>) -> Result<Evaluation<R>, EvalError> {
-    let mut values: Vec<Vec<Array<R>>> = Vec::with_capacity(g.nodes().len());
-    for id in g.ids() {
+    eval_nodes(g, feeds, g.nodes().len())
+}
+
+fn eval_nodes<R: Real>(
+    g: &Graph,
+    feeds: &HashMap<String, Array<R>>,
+    count: usize,
+) -> Result<Evaluation<R>, EvalError> {
+    let mut values: Vec<Vec<Array<R>>> = Vec::with_capacity(count);
+    for id in g.ids().take(count) {
         let node = g.node(id);
         let result = match g.as_leaf(id) {
             Some(leaf) if feeds.contains_key(&leaf.name) => {

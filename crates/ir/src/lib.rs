@@ -5,6 +5,7 @@ pub mod autodiff;
 pub mod eval;
 pub mod graph;
 pub mod index;
+pub mod layout;
 pub mod loops;
 pub mod ops;
 pub mod real;

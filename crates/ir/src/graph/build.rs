@@ -1,6 +1,6 @@
 //! Building: applying operations, collecting errors, scopes and roots.
 
-use super::{Graph, Node, NodeId, Op, Output, Region, Update, Value};
+use super::{Graph, Op, Output, Region, Update, Value};
 use crate::ops::Payload;
 use crate::types::TensorType;
 use std::collections::BTreeSet;
@@ -113,18 +113,22 @@ impl Graph {
         types: Vec<TensorType>,
         at: &Location<'_>,
     ) -> Value {
-        let node = NodeId(self.nodes.len() as u32);
-        let label = match (&op, self.scope.is_empty()) {
-            (Payload::Leaf(l), _) if !l.name.is_empty() => l.name.clone(),
-            (_, false) => format!("{}.{}", self.scope.join("."), op.name()),
-            (_, true) => format!("{}@{}:{}", op.name(), file_name(at.file()), at.line()),
-        };
-        let labels = BTreeSet::from([self.intern(label)]);
-        self.nodes.push(Node { op: Op(op), inputs, types, region: self.region, labels });
-        Value { node, result: 0 }
+        let op = Op(op);
+        if let Some(node) = self.shared(&op, &inputs) {
+            return Value { node, result: 0 };
+        }
+        let labels = self.inherited.clone().unwrap_or_else(|| {
+            let label = match (&op.0, self.scope.is_empty()) {
+                (Payload::Leaf(l), _) if !l.name.is_empty() => l.name.clone(),
+                (other, false) => format!("{}.{}", self.scope.join("."), other.name()),
+                (other, true) => format!("{}@{}:{}", other.name(), file_name(at.file()), at.line()),
+            };
+            BTreeSet::from([self.intern(label)])
+        });
+        Value { node: self.push_raw(op, inputs, types, labels), result: 0 }
     }
 
-    fn intern(&mut self, label: String) -> u32 {
+    pub(super) fn intern(&mut self, label: String) -> u32 {
         let at = self.labels.iter().position(|l| *l == label).unwrap_or_else(|| {
             self.labels.push(label);
             self.labels.len() - 1

@@ -12,6 +12,7 @@ mod build;
 mod leaf;
 mod rebind;
 mod text;
+mod transform;
 mod verify;
 
 pub use build::{BuildError, BuildErrors};
@@ -22,7 +23,7 @@ pub use verify::Fault;
 use crate::ops::Payload;
 use crate::types::TensorType;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A node of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -146,6 +147,12 @@ pub struct Graph {
     pub(crate) region: Region,
     #[serde(skip)]
     pub(crate) errors: Vec<BuildError>,
+    /// Labels new nodes take instead of their own, while a pass works on behalf of a node.
+    #[serde(skip)]
+    pub(crate) inherited: Option<BTreeSet<u32>>,
+    /// Nodes by operation and inputs, while a rebuild shares equal ones.
+    #[serde(skip)]
+    pub(crate) sharing: Option<HashMap<(Op, Vec<Value>), NodeId>>,
 }
 
 impl Graph {
