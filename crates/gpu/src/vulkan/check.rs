@@ -136,10 +136,10 @@ fn check_dispatch(
 fn check_binding(program: &Program, target: &Target, what: &str, binding: &Binding) -> Result<(), GpuError> {
     place(program, what, Place { arena: binding.arena, offset: binding.offset }, binding.bytes)?;
     limit(&format!("{what} in bytes"), binding.bytes, target.max_binding_bytes, target)?;
-    if binding.bytes == 0 || binding.bytes % 4 != 0 {
+    if binding.bytes == 0 || !binding.bytes.is_multiple_of(4) {
         return fault(what, format!("{} bytes are not a positive number of words", binding.bytes));
     }
-    if binding.offset % u64::from(target.binding_alignment.max(1)) != 0 {
+    if !binding.offset.is_multiple_of(u64::from(target.binding_alignment.max(1))) {
         return fault(
             what,
             format!("offset {} is not a multiple of {}", binding.offset, target.binding_alignment),

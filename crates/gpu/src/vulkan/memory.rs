@@ -70,7 +70,7 @@ impl RawBuffer {
             });
         }
         // A buffer must not be empty, and clearing works on whole words.
-        let bytes = request.bytes.max(4).next_multiple_of(4);
+        let bytes = request.bytes.max(4).checked_next_multiple_of(4).unwrap_or(u64::MAX - 3);
         let usage = vk::BufferUsageFlags::STORAGE_BUFFER
             | vk::BufferUsageFlags::TRANSFER_SRC
             | vk::BufferUsageFlags::TRANSFER_DST;

@@ -1,0 +1,3 @@
+//! Tests of the devices through their public interface.
+
+mod vulkan_device;
