@@ -18,6 +18,14 @@ pub enum KernelError {
         /// Source file and line of the generator's call.
         location: String,
     },
+    /// A family cannot realise a loop on this target.
+    #[error("{family} kernels cannot do this: {message}")]
+    Unsupported {
+        /// The family.
+        family: &'static str,
+        /// What is outside of it, with the numbers.
+        message: String,
+    },
     /// The finished kernel breaks structural rules or the limits of the target.
     #[error("kernel `{kernel}` is not valid: {}", list(.faults))]
     Invalid {

@@ -8,6 +8,8 @@
 //! Invariants: every element of every result is written, whatever the sizes; no load or store outside a binding's range;
 //! reductions have a fixed order; workgroup counts respect the target by folding over two dimensions.
 
+mod emit;
+
 use crate::kir::Kernel;
 
 /// What a binding of an instance refers to.
