@@ -15,7 +15,7 @@
 //! | `check`, `arenas`, `bind`, `record`, `ring`, `executor`, `profile` | a program instantiated and run |
 //!
 //! Invariants: every raw handle lives in an owner that destroys it once, after the device finished using it; every owner
-//! keeps the [`context`] alive, so devices, buffers and executors may be dropped in any order; one queue takes all work, so
+//! keeps the context alive, so devices, buffers and executors may be dropped in any order; one queue takes all work, so
 //! a barrier at the start of a command buffer covers everything submitted before it.
 
 #![allow(unsafe_code, reason = "Vulkan is a C interface; each block states why it is sound")]
