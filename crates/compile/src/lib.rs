@@ -1,2 +1,91 @@
 //! The compiler of Griffinfly: a graph becomes a program.
+//!
+//! ```text
+//! Graph --rewrite--> Graph --lower--> LoopGraph --fuse--> LoopGraph --schedule--> levels --plan, emit--> Program
+//! ```
+//!
+//! Every pass is pure: input by reference, a new value out, a typed error where the input can be at fault. [`compile`] runs
+//! them all; the intermediate forms are public so that tools can show them.
+
+mod emit;
+mod error;
+pub mod fuse;
+pub mod lower;
+pub mod memory;
 pub mod program;
+pub mod rewrite;
+pub mod schedule;
+
+pub use error::CompileError;
+
+use griffinfly_ir::graph::Graph;
+use griffinfly_ir::target::{Contract, Target};
+use lower::LoopGraph;
+use program::Program;
+
+/// Choices of a compilation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The precision contract.
+    pub contract: Contract,
+    /// Join loops; off only to compare with the unfused program.
+    pub fuse: bool,
+    /// Rewrite the graph; off only to compare with the unoptimised program.
+    pub rewrite: bool,
+    /// How temporaries share memory.
+    pub memory: memory::Mode,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { contract: Contract::Strict, fuse: true, rewrite: true, memory: memory::Mode::Memory }
+    }
+}
+
+/// Compiles a graph for a target.
+///
+/// # Errors
+/// Build errors of the graph, a broken invariant found by a verifier, a tensor over a limit of the target, a loop no kernel
+/// of the target can run.
+pub fn compile(graph: &Graph, target: &Target, options: &Options) -> Result<Program, CompileError> {
+    let loops = loops(graph, target, options)?;
+    let schedule = schedule::run(&loops)?;
+    emit::run(&loops, &schedule, target, options)
+}
+
+/// The optimised graph of a compilation: rewritten, composites expanded, equal nodes shared, dead nodes dropped.
+///
+/// # Errors
+/// Build errors of the graph, a fault found by the verifier.
+pub fn optimised(graph: &Graph, options: &Options) -> Result<Graph, CompileError> {
+    graph.finish()?;
+    check_graph(graph)?;
+    let rewritten = if options.rewrite { rewrite::simplify(graph) } else { graph.clone() };
+    let expanded = rewritten.expanded();
+    let expanded = if options.rewrite { rewrite::simplify(&expanded) } else { expanded };
+    expanded.finish()?;
+    check_graph(&expanded)?;
+    Ok(expanded)
+}
+
+/// The loops of a compilation, fused if the options say so.
+///
+/// # Errors
+/// As [`optimised`], and faults of loops.
+pub fn loops(graph: &Graph, target: &Target, options: &Options) -> Result<LoopGraph, CompileError> {
+    let optimised = optimised(graph, options)?;
+    let mut loops = lower::run(&optimised)?;
+    if options.fuse {
+        loops = fuse::run(loops, target);
+    }
+    loops.check()?;
+    Ok(loops)
+}
+
+fn check_graph(graph: &Graph) -> Result<(), CompileError> {
+    let faults = graph.verify();
+    if faults.is_empty() {
+        return Ok(());
+    }
+    Err(CompileError::Faults { stage: "graph", faults: faults.iter().map(ToString::to_string).collect() })
+}

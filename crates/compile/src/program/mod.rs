@@ -7,6 +7,9 @@
 //! shared by programs; mirrors (gradients, moments) and state belong to the session and persist from step to step; inputs,
 //! step scalars and outputs exist once per step in flight; constants are written once; scratch holds nothing between steps.
 
+mod text;
+mod verify;
+
 use griffinfly_ir::loops::Loop;
 use griffinfly_ir::target::Target;
 use griffinfly_ir::types::TensorType;

@@ -1,0 +1,293 @@
+//! Dispatches: loops become kernels with bindings and geometry, or host loops.
+
+use super::place::Placement;
+use crate::error::CompileError;
+use crate::fuse::update::{self, Lane, UpdateGroup};
+use crate::lower::{LoopNode, TensorId};
+use crate::program::{Binding, BindingAccess, Dispatch, Kernel, KernelId, LoopId, Place, SectionKind, Work};
+use crate::schedule::Schedule;
+use griffinfly_ir::layout::aligned;
+use griffinfly_ir::loops::Loop;
+use griffinfly_ir::target::{Backend, Target};
+use griffinfly_kernel::families::{self, Instance, Realisation, Slot};
+use griffinfly_kernel::{print, spirv};
+use std::collections::HashMap;
+
+/// A loop to be dispatched: one of the graph's, or an update group (whose loop depends on the layout).
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    /// What it runs.
+    pub(super) what: What,
+    /// Section.
+    pub(super) section: SectionKind,
+    /// Level in the schedule.
+    pub(super) level: usize,
+    /// Provenance.
+    pub(super) labels: Vec<String>,
+    /// Kernels, on targets that have them (made later for groups).
+    pub(super) realisation: Realisation,
+}
+
+/// What a piece runs.
+#[derive(Clone, Debug)]
+pub(super) enum What {
+    /// Loop i of the graph.
+    Single(usize),
+    /// Group i of the schedule.
+    Group(usize),
+}
+
+/// Everything emission makes.
+pub(super) struct Emitted {
+    /// Distinct kernels.
+    pub(super) kernels: Vec<Kernel>,
+    /// Loops.
+    pub(super) loops: Vec<Loop>,
+    /// Dispatches in a valid sequential order.
+    pub(super) dispatches: Vec<Dispatch>,
+    /// Section of each dispatch.
+    pub(super) sections: Vec<SectionKind>,
+}
+
+/// The pieces of a schedule in a valid sequential order, realised where they are loops of the graph.
+pub(super) fn pieces(schedule: &Schedule, target: &Target) -> Result<Vec<Piece>, CompileError> {
+    let mut grouped = vec![false; schedule.graph.loops.len()];
+    let mut out = Vec::new();
+    for (g, group) in schedule.groups.iter().enumerate() {
+        let members: Vec<usize> = group.members.iter().map(|m| m.0).collect();
+        members.iter().for_each(|&m| grouped[m] = true);
+        let level = members.iter().map(|&m| schedule.place[m].1).max().unwrap_or(0);
+        let mut labels: Vec<String> =
+            members.iter().flat_map(|&m| schedule.graph.loops[m].labels.iter().cloned()).collect();
+        labels.sort();
+        labels.dedup();
+        let realisation = Realisation { dispatches: Vec::new(), scratch: Vec::new() };
+        out.push(Piece { what: What::Group(g), section: SectionKind::Update, level, labels, realisation });
+    }
+    for (i, node) in schedule.graph.loops.iter().enumerate().filter(|(i, _)| !grouped[*i]) {
+        let (section, level) = schedule.place[i];
+        let labels = node.labels.iter().cloned().collect();
+        let realisation = realise(&node.l, target, &node.labels.iter().cloned().collect::<Vec<_>>())?;
+        out.push(Piece { what: What::Single(i), section, level, labels, realisation });
+    }
+    out.sort_by_key(|p| p.level);
+    Ok(out)
+}
+
+fn realise(l: &Loop, target: &Target, labels: &[String]) -> Result<Realisation, CompileError> {
+    if target.backend == Backend::Host {
+        return Ok(Realisation { dispatches: Vec::new(), scratch: Vec::new() });
+    }
+    families::realise(l, target).map_err(|source| CompileError::Kernel {
+        archetype: format!("{:?}", l.archetype()),
+        label: labels.join(", "),
+        source,
+    })
+}
+
+/// Emits all pieces.
+pub(super) fn emit(
+    schedule: &Schedule,
+    pieces: Vec<Piece>,
+    placement: &Placement,
+    target: &Target,
+) -> Result<Emitted, CompileError> {
+    let mut e = Emitter { schedule, placement, target, kernels: Kernels::default(), out: Vec::new() };
+    let mut loops = Vec::new();
+    for (p, piece) in pieces.iter().enumerate() {
+        match &piece.what {
+            What::Single(i) => {
+                let node = &schedule.graph.loops[*i];
+                let source = LoopId(loops.len() as u32);
+                loops.push(node.l.clone());
+                let places = e.places(node);
+                e.dispatch(piece, source, &node.l, &Memory { places, scratch: &placement.scratch[p] })?;
+            }
+            What::Group(g) => {
+                for (l, memory) in windows(&schedule.groups[*g], schedule, placement) {
+                    let source = LoopId(loops.len() as u32);
+                    let realisation = realise(&l, target, &piece.labels)?;
+                    let piece = Piece { realisation, ..piece.clone() };
+                    e.dispatch(&piece, source, &l, &Memory { places: memory, scratch: &[] })?;
+                    loops.push(l);
+                }
+            }
+        }
+    }
+    let kernels = e.kernels.compile()?;
+    let (dispatches, sections) = e.out.into_iter().unzip();
+    Ok(Emitted { kernels, loops, dispatches, sections })
+}
+
+/// Where operands, results and scratch lie.
+struct Memory<'a> {
+    places: (Vec<Place>, Vec<Place>),
+    scratch: &'a [Place],
+}
+
+struct Emitter<'a> {
+    schedule: &'a Schedule,
+    placement: &'a Placement,
+    target: &'a Target,
+    kernels: Kernels,
+    out: Vec<(Dispatch, SectionKind)>,
+}
+
+impl Emitter<'_> {
+    fn places(&self, node: &LoopNode) -> (Vec<Place>, Vec<Place>) {
+        let of = |ts: &[TensorId]| -> Vec<Place> {
+            ts.iter().filter_map(|t| self.placement.places[t.index()]).collect()
+        };
+        debug_assert!(self.schedule.graph.tensors.len() == self.placement.places.len());
+        (of(&node.inputs), of(&node.outputs))
+    }
+
+    fn dispatch(
+        &mut self,
+        piece: &Piece,
+        source: LoopId,
+        l: &Loop,
+        memory: &Memory<'_>,
+    ) -> Result<(), CompileError> {
+        let (operands, results) = &memory.places;
+        if operands.len() != l.operands.len() || results.len() != l.results.len() {
+            let faults = vec![format!("{}: a tensor has no place", piece.labels.join(", "))];
+            return Err(CompileError::Faults { stage: "placement", faults });
+        }
+        let bind = |slot: Slot, access: BindingAccess| {
+            let (place, bytes) = match slot {
+                Slot::Operand(i) => (operands[i], l.operands[i].bytes() as u64),
+                Slot::Result(i) => (results[i], l.results[i].bytes() as u64),
+                Slot::Scratch(i) => (memory.scratch[i], piece.realisation.scratch[i]),
+            };
+            Binding { arena: place.arena, offset: place.offset, bytes, access }
+        };
+        if self.target.backend == Backend::Host {
+            let reads = (0..operands.len()).map(|i| bind(Slot::Operand(i), BindingAccess::Read));
+            let writes = (0..results.len()).map(|i| bind(Slot::Result(i), BindingAccess::Write));
+            let bindings = reads.chain(writes).collect();
+            let instance = format!("host {:?}", l.archetype());
+            let d = Dispatch { work: Work::Loop, source, bindings, instance, provenance: piece.labels.clone() };
+            self.out.push((d, piece.section));
+            return Ok(());
+        }
+        for instance in &piece.realisation.dispatches {
+            let kernel = self.kernels.add(instance, self.target)?;
+            let accesses = self.kernels.all[kernel.index()].bindings.clone();
+            let bindings = instance.bindings.iter().zip(accesses).map(|(s, a)| bind(*s, a)).collect();
+            let (parameters, groups) = (instance.parameters.clone(), instance.groups);
+            let work = Work::Kernel { kernel, parameters, groups };
+            let (instance, provenance) = (instance.name.clone(), piece.labels.clone());
+            self.out.push((Dispatch { work, source, bindings, instance, provenance }, piece.section));
+        }
+        Ok(())
+    }
+}
+
+/// A flat loop with the places of its operands and results.
+type Window = (Loop, (Vec<Place>, Vec<Place>));
+
+/// The windows of an update group: runs of parameters that lie next to each other in every lane.
+fn windows(group: &UpdateGroup, schedule: &Schedule, placement: &Placement) -> Vec<Window> {
+    let graph = &schedule.graph;
+    let place = |t: TensorId| placement.places[t.index()];
+    let mut members: Vec<(Vec<Place>, usize, usize)> = group
+        .members
+        .iter()
+        .map(|(m, p)| {
+            let node = &graph.loops[*m];
+            let all = node.inputs.iter().chain(&node.outputs).filter_map(|t| place(*t)).collect();
+            (all, *m, graph.tensor(*p).ty.elements())
+        })
+        .collect();
+    members.sort_by_key(|(places, ..)| places.iter().map(|p| (p.arena.0, p.offset)).collect::<Vec<_>>());
+    let lanes: Vec<&Lane> = group.operands.iter().chain(&group.results).collect();
+    let follows = |a: &(Vec<Place>, usize, usize), b: &(Vec<Place>, usize, usize)| {
+        let step = aligned(a.2 as u64 * 4);
+        a.0.len() == b.0.len()
+            && a.0.iter().zip(&b.0).zip(&lanes).all(|((x, y), lane)| match lane {
+                Lane::Shared(_) => x == y,
+                _ => x.arena == y.arena && x.offset + step == y.offset,
+            })
+    };
+    let mut out = Vec::new();
+    let mut start = 0;
+    for i in 0..members.len() {
+        if i + 1 < members.len() && follows(&members[i], &members[i + 1]) {
+            continue;
+        }
+        let before: u64 = members[start..i].iter().map(|m| aligned(m.2 as u64 * 4) / 4).sum();
+        let elements = before as usize + members[i].2;
+        let (first, node) = (&members[start].0, &graph.loops[members[start].1]);
+        let (operands, results) = first.split_at(group.operands.len().min(first.len()));
+        out.push((update::window(group, node, elements), (operands.to_vec(), results.to_vec())));
+        start = i + 1;
+    }
+    out
+}
+
+/// Distinct kernels by their code.
+#[derive(Default)]
+struct Kernels {
+    all: Vec<Kernel>,
+    by_code: HashMap<String, KernelId>,
+}
+
+impl Kernels {
+    fn add(&mut self, instance: &Instance, target: &Target) -> Result<KernelId, CompileError> {
+        let k = &instance.kernel;
+        let wgsl = print::wgsl(k, &print::PrintOptions::default());
+        if let Some(id) = self.by_code.get(&wgsl) {
+            return Ok(*id);
+        }
+        let id = KernelId(self.all.len() as u32);
+        let access = |b: &griffinfly_kernel::kir::Binding| match b.access {
+            griffinfly_kernel::kir::Access::Read => BindingAccess::Read,
+            griffinfly_kernel::kir::Access::ReadWrite => BindingAccess::Write,
+        };
+        griffinfly_kernel::verify::check(k, &families::limits(target)).map_err(|source| {
+            CompileError::Kernel { archetype: instance.name.clone(), label: k.name.clone(), source }
+        })?;
+        self.all.push(Kernel {
+            name: instance.name.clone(),
+            bindings: k.bindings.iter().map(access).collect(),
+            parameter_words: k.parameter_bytes() / 4,
+            workgroup_size: k.workgroup_size,
+            workgroup_bytes: k.workgroup_bytes(),
+            spirv: Vec::new(),
+            wgsl: wgsl.clone(),
+        });
+        self.by_code.insert(wgsl, id);
+        Ok(id)
+    }
+
+    /// Translates all kernels to SPIR-V on several threads.
+    fn compile(mut self) -> Result<Vec<Kernel>, CompileError> {
+        let workers = std::thread::available_parallelism().map_or(1, usize::from).min(self.all.len().max(1));
+        let share = self.all.len().div_ceil(workers).max(1);
+        let results: Vec<Result<(), CompileError>> = std::thread::scope(|scope| {
+            let handles: Vec<_> = self
+                .all
+                .chunks_mut(share)
+                .map(|part| scope.spawn(move || part.iter_mut().try_for_each(translate)))
+                .collect();
+            handles
+                .into_iter()
+                .map(|h| {
+                    h.join().unwrap_or_else(|_| Err(CompileError::Malformed("a translation thread failed".into())))
+                })
+                .collect()
+        });
+        results.into_iter().collect::<Result<(), _>>()?;
+        Ok(self.all)
+    }
+}
+
+fn translate(kernel: &mut Kernel) -> Result<(), CompileError> {
+    kernel.spirv = spirv::compile(&kernel.wgsl, print::ENTRY).map_err(|source| CompileError::Kernel {
+        archetype: "translation".into(),
+        label: kernel.name.clone(),
+        source,
+    })?;
+    Ok(())
+}

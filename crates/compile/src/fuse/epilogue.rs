@@ -1,0 +1,193 @@
+//! Appending a pointwise loop to the contraction, reduction or row loop whose result it reads.
+//!
+//! The pointwise loop must read the result through a bijection (in place, reshaped or permuted). Its axes are rewritten over
+//! the producer's output axes, its reads of the result become the value at hand, and its results become further results of
+//! the producer. Results nobody else reads are no longer written.
+
+use super::depends_on;
+use super::substitute::{View, substitute};
+use crate::lower::{LoopGraph, LoopNode, TensorId};
+use griffinfly_ir::index::{Access, Domain, IndexExpr, Store};
+use griffinfly_ir::loops::{Body, Loop, LoopKind, Map};
+
+/// Joins one pair, if any qualifies.
+pub(super) fn step(graph: &mut LoopGraph, max_bindings: usize) -> bool {
+    let (consumers, producers, roots) = (graph.consumers(), graph.producers(), graph.roots());
+    for m in 0..graph.loops.len() {
+        let LoopKind::Map(map) = &graph.loops[m].l.kind else { continue };
+        for &t in &graph.loops[m].inputs {
+            let Some(p) = producers[t.index()] else { continue };
+            if graph.loops[p].phase != graph.loops[m].phase {
+                continue;
+            }
+            let others: Vec<TensorId> =
+                graph.loops[m].inputs.iter().copied().filter(|o| producers[o.index()] != Some(p)).collect();
+            if depends_on(graph, &producers, &others, p) {
+                continue;
+            }
+            let keep: Vec<bool> = graph.loops[p]
+                .outputs
+                .iter()
+                .map(|o| roots[o.index()] || consumers[o.index()].iter().any(|&c| c != m))
+                .collect();
+            if let Some(joined) = join(&graph.loops[p], &graph.loops[m], map, &keep)
+                && joined.bindings() <= max_bindings
+                && joined.l.verify().is_empty()
+            {
+                let mut trial = graph.clone();
+                trial.loops[p] = joined;
+                trial.loops.remove(m);
+                if trial.sort().is_ok() {
+                    *graph = trial;
+                    return true;
+                }
+            }
+        }
+    }
+    false
+}
+
+/// Where a producer's outputs are computed: a body over some axes with its stores.
+struct Site<'a> {
+    body: &'a Body,
+    stores: &'a [Store],
+    extents: Vec<usize>,
+}
+
+fn sites(l: &Loop) -> Vec<Site<'_>> {
+    match &l.kind {
+        LoopKind::Contract(c) => vec![Site { body: &c.epilogue, stores: &c.stores, extents: c.domain() }],
+        LoopKind::Row(r) => vec![
+            Site { body: &r.row_body, stores: &r.row_stores, extents: r.rows.clone() },
+            Site { body: &r.col_body, stores: &r.col_stores, extents: r.domain() },
+        ],
+        _ => Vec::new(),
+    }
+}
+
+/// The producer with the pointwise loop as part of the site that computes the result it reads.
+fn join(producer: &LoopNode, reader: &LoopNode, map: &Map, keep: &[bool]) -> Option<LoopNode> {
+    let all = sites(&producer.l);
+    let which = all.iter().position(|s| {
+        s.stores.iter().any(|st| reader.inputs.contains(&producer.outputs[st.result]))
+    })?;
+    let site = &all[which];
+    let read = |i: usize| producer.outputs.iter().position(|t| *t == reader.inputs[i]);
+    let stored = |result: usize| site.stores.iter().position(|s| s.result == result);
+    let mut axes: Option<Vec<IndexExpr>> = None;
+    for load in &map.body.loads {
+        let Some(result) = read(load.operand) else { continue };
+        let store = &site.stores[stored(result)?];
+        let dims = &producer.l.results[result].dims;
+        let over_result = invert(&load.access, dims, &map.domain)?;
+        let domain = Domain::of(&site.extents);
+        let over_site: Vec<IndexExpr> =
+            over_result.iter().map(|e| e.substitute(&store.coords, domain)).collect();
+        if axes.get_or_insert_with(|| over_site.clone()) != &over_site {
+            return None;
+        }
+    }
+    let axes = axes?;
+    let mut joined = producer.clone();
+    let mut operands = Vec::new();
+    for (t, ty) in reader.inputs.iter().zip(&reader.l.operands) {
+        operands.push(joined.inputs.len());
+        joined.inputs.push(*t);
+        joined.l.operands.push(ty.clone());
+    }
+    let mut body = site.body.clone();
+    let values = site.body.expr.outputs();
+    let view = View { map: &axes, guard: &[], extents: &site.extents, operands: &operands };
+    let made = substitute(&mut body, &map.body, &view, &|load| {
+        read(load.operand).and_then(stored).map(|s| values[s])
+    });
+    let mut stores = site.stores.to_vec();
+    let mut outputs = values.to_vec();
+    for (value, store) in made.into_iter().zip(&map.stores) {
+        let coords = store.coords.iter().map(|c| c.substitute(&axes, Domain::of(&site.extents))).collect();
+        stores.push(Store { result: joined.outputs.len(), coords });
+        joined.outputs.push(reader.outputs[store.result]);
+        joined.l.results.push(reader.l.results[store.result].clone());
+        outputs.push(value);
+    }
+    body.expr.set_outputs(outputs);
+    set_site(&mut joined.l, which, body, stores);
+    joined.labels.extend(reader.labels.iter().cloned());
+    drop_results(&mut joined, keep);
+    joined.compact();
+    Some(joined)
+}
+
+fn set_site(l: &mut Loop, which: usize, body: Body, stores: Vec<Store>) {
+    match (&mut l.kind, which) {
+        (LoopKind::Contract(c), _) => (c.epilogue, c.stores) = (body, stores),
+        (LoopKind::Row(r), 0) => (r.row_body, r.row_stores) = (body, stores),
+        (LoopKind::Row(r), _) => (r.col_body, r.col_stores) = (body, stores),
+        _ => {}
+    }
+}
+
+/// Stops writing the results that are not kept (those beyond `keep` stay).
+fn drop_results(node: &mut LoopNode, keep: &[bool]) {
+    let kept: Vec<usize> =
+        (0..node.outputs.len()).filter(|&r| keep.get(r).copied().unwrap_or(true)).collect();
+    let place = |r: usize| kept.iter().position(|k| *k == r);
+    let filter = |body: &mut Body, stores: &mut Vec<Store>| {
+        let pairs: Vec<_> = stores
+            .iter()
+            .zip(body.expr.outputs())
+            .filter_map(|(s, o)| place(s.result).map(|r| (Store { result: r, coords: s.coords.clone() }, *o)))
+            .collect();
+        body.expr.set_outputs(pairs.iter().map(|p| p.1).collect());
+        *stores = pairs.into_iter().map(|p| p.0).collect();
+    };
+    match &mut node.l.kind {
+        LoopKind::Contract(c) => filter(&mut c.epilogue, &mut c.stores),
+        LoopKind::Row(r) => {
+            filter(&mut r.row_body, &mut r.row_stores);
+            filter(&mut r.col_body, &mut r.col_stores);
+        }
+        _ => {}
+    }
+    node.outputs = kept.iter().map(|&r| node.outputs[r]).collect();
+    node.l.results = kept.iter().map(|&r| node.l.results[r].clone()).collect();
+}
+
+/// For an access that reads every element of a tensor exactly once, the domain's axes over the tensor's axes.
+fn invert(access: &Access, dims: &[usize], domain: &[usize]) -> Option<Vec<IndexExpr>> {
+    if !access.valid.is_empty() || access.dynamic.is_some() {
+        return None;
+    }
+    let (elements, points): (usize, usize) = (dims.iter().product(), domain.iter().product());
+    if elements != points {
+        return None;
+    }
+    // Order-preserving: the flat positions agree.
+    let own = IndexExpr::flatten(&axes(domain), domain);
+    if without_unit_axes(&IndexExpr::flatten(&access.coords, dims), domain) == without_unit_axes(&own, domain) {
+        let flat = IndexExpr::flatten(&axes(dims), dims);
+        return Some(flat.unflatten(domain, Domain::of(dims)));
+    }
+    // Permuted: each coordinate is one axis.
+    let mut inverse = vec![IndexExpr::constant(0); domain.len()];
+    let mut seen = vec![false; domain.len()];
+    for (d, c) in access.coords.iter().enumerate().filter(|(d, _)| dims[*d] > 1) {
+        let a = c.as_axis()?;
+        if std::mem::replace(&mut seen[a], true) || domain[a] != dims[d] {
+            return None;
+        }
+        inverse[a] = IndexExpr::axis(d);
+    }
+    Some(inverse)
+}
+
+/// The expression with axes of extent 1 replaced by 0.
+fn without_unit_axes(e: &IndexExpr, domain: &[usize]) -> IndexExpr {
+    let axis = |(a, &d): (usize, &usize)| if d == 1 { IndexExpr::constant(0) } else { IndexExpr::axis(a) };
+    let map: Vec<IndexExpr> = domain.iter().enumerate().map(axis).collect();
+    e.substitute(&map, Domain::of(domain))
+}
+
+fn axes(extents: &[usize]) -> Vec<IndexExpr> {
+    (0..extents.len()).map(IndexExpr::axis).collect()
+}

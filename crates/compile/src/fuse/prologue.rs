@@ -1,0 +1,143 @@
+//! Inlining a pointwise producer into its readers.
+//!
+//! A read of the producer's result at `c(p)` becomes the producer's expression with its axes replaced by `c(p)`; where the
+//! read was padded, the expression is chosen against the fill value and its loads are guarded. The producer disappears.
+
+use super::substitute::{View, substitute};
+use super::{INDEX_COST_LIMIT, depends_on};
+use crate::lower::{LoopGraph, LoopNode, Phase};
+use griffinfly_ir::index::{Access, Domain};
+use griffinfly_ir::loops::{Body, LoopKind, Map};
+use griffinfly_ir::scalar::ScalarNode;
+
+/// Inlines one producer, if any qualifies.
+pub(super) fn step(graph: &mut LoopGraph, max_bindings: usize) -> bool {
+    let roots = graph.roots();
+    let (consumers, producers) = (graph.consumers(), graph.producers());
+    for p in (0..graph.loops.len()).rev() {
+        let node = &graph.loops[p];
+        let LoopKind::Map(map) = &node.l.kind else { continue };
+        let [out] = node.outputs[..] else { continue };
+        let readers = &consumers[out.index()];
+        if roots[out.index()] || readers.is_empty() || !worth_it(graph, node, map, readers) {
+            continue;
+        }
+        let joined: Option<Vec<(usize, LoopNode)>> = readers
+            .iter()
+            .map(|&c| {
+                let joined = inline(&graph.loops[c], node, map)?;
+                let fits = joined.bindings() <= max_bindings && joined.l.verify().is_empty();
+                let circular = depends_on(graph, &producers, &node.inputs, c);
+                (fits && !circular).then_some((c, joined))
+            })
+            .collect();
+        if let Some(joined) = joined {
+            for (c, n) in joined {
+                graph.loops[c] = n;
+            }
+            graph.loops.remove(p);
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether recomputing the producer at every read beats writing it once.
+fn worth_it(graph: &LoopGraph, node: &LoopNode, map: &Map, readers: &[usize]) -> bool {
+    let (arithmetic, loads) = (map.body.expr.cost(), map.body.loads.len());
+    let is_view = arithmetic <= 4 && loads <= 1;
+    readers.iter().all(|&c| {
+        let reader = &graph.loops[c];
+        if reader.phase != node.phase {
+            return false;
+        }
+        if reader.phase == Phase::Update && loads > 0 {
+            return false;
+        }
+        match &reader.l.kind {
+            LoopKind::Contract(_) => is_view,
+            LoopKind::Row(r) => is_view || (readers.len() == 1 && arithmetic <= 8 * usize::from(r.phases.len() < 2) + 8),
+            LoopKind::Map(_) => is_view || readers.len() == 1 || (arithmetic <= 8 && loads <= 2 && readers.len() <= 4),
+            LoopKind::Scatter(_) => is_view || (readers.len() == 1 && arithmetic <= 8),
+            LoopKind::Update(_) => false,
+        }
+    })
+}
+
+/// The reader with the producer's expression in place of its reads; `None` where a read cannot be replaced.
+fn inline(reader: &LoopNode, producer: &LoopNode, map: &Map) -> Option<LoopNode> {
+    let out = producer.outputs[0];
+    let mut joined = reader.clone();
+    let mut operands = Vec::new();
+    for (t, ty) in producer.inputs.iter().zip(&producer.l.operands) {
+        operands.push(joined.inputs.len());
+        joined.inputs.push(*t);
+        joined.l.operands.push(ty.clone());
+    }
+    let read: Vec<usize> = (0..reader.inputs.len()).filter(|&i| reader.inputs[i] == out).collect();
+    let extents: Vec<Vec<usize>> = reader.l.bodies().into_iter().map(|(_, e)| e).collect();
+    for (body, extents) in joined.l.bodies_mut().into_iter().zip(&extents) {
+        *body = inline_body(body, &read, map, &Context { operands: &operands, extents })?;
+    }
+    joined.labels.extend(producer.labels.iter().cloned());
+    joined.compact();
+    let cost = |n: &LoopNode| -> usize {
+        let loads = n.l.bodies().into_iter().flat_map(|(b, _)| b.loads.iter()).map(|l| l.access.cost());
+        loads.max().unwrap_or(0)
+    };
+    (cost(&joined) <= INDEX_COST_LIMIT.max(cost(reader))).then_some(joined)
+}
+
+struct Context<'a> {
+    operands: &'a [usize],
+    extents: &'a [usize],
+}
+
+fn inline_body(body: &Body, read: &[usize], map: &Map, cx: &Context<'_>) -> Option<Body> {
+    let replaced = |operand: usize| read.contains(&operand);
+    if !body.loads.iter().any(|l| replaced(l.operand)) {
+        return Some(body.clone());
+    }
+    let by_data = body.loads.iter().any(|l| {
+        let index = l.access.dynamic.as_ref().map(|d| &body.loads[d.load]);
+        (replaced(l.operand) && l.access.dynamic.is_some()) || index.is_some_and(|i| replaced(i.operand))
+    });
+    if by_data {
+        return None;
+    }
+    let mut new = Body::new();
+    let roots = body.expr.outputs().to_vec();
+    let images = new.import(body, &roots, &mut |new, leaf| {
+        let ScalarNode::Load(k) = leaf else { return None };
+        let load = &body.loads[*k as usize];
+        if !replaced(load.operand) {
+            return None;
+        }
+        Some(read_through(new, map, &load.access, cx))
+    });
+    new.expr.set_outputs(images);
+    Some(new)
+}
+
+/// The producer's value at the place an access reads.
+fn read_through(
+    new: &mut Body,
+    map: &Map,
+    access: &Access,
+    cx: &Context<'_>,
+) -> griffinfly_ir::scalar::ScalarId {
+    // A coordinate over an axis of extent 1 is 0.
+    let domain = Domain { extents: cx.extents, bounds: &access.valid };
+    let coords: Vec<_> = access
+        .coords
+        .iter()
+        .map(|c| if c.range(domain) == (0, 0) { griffinfly_ir::index::IndexExpr::constant(0) } else { c.clone() })
+        .collect();
+    let view = View { map: &coords, guard: &access.valid, extents: cx.extents, operands: cx.operands };
+    let value = substitute(new, &map.body, &view, &|_| None)[0];
+    if access.valid.is_empty() {
+        return value;
+    }
+    let (inside, fill) = (new.expr.within(access.valid.clone()), new.expr.constant(access.fill));
+    new.expr.select(inside, value, fill)
+}

@@ -1,0 +1,117 @@
+//! The program verifier.
+//!
+//! Invariants: every id exists; places and bindings lie in their arenas at aligned offsets; kernels respect the target; each
+//! dispatch is in exactly one section and level; dispatches of one level do not conflict; a dispatch writes only where it may.
+
+use super::{ArenaId, Binding, BindingAccess, Dispatch, Program, Role, Work};
+use griffinfly_ir::target::{Backend, TENSOR_ALIGNMENT, Target};
+
+impl Program {
+    /// All broken invariants; empty for a sound program.
+    #[must_use]
+    pub fn verify(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        if self.format != super::FORMAT {
+            faults.push(format!("format {} is not {}", self.format, super::FORMAT));
+        }
+        for (i, a) in self.arenas.iter().enumerate() {
+            if a.bytes % TENSOR_ALIGNMENT != 0 || a.bytes > self.target.chunk_bytes() {
+                faults.push(format!("arena {i} has {} bytes, limit {}", a.bytes, self.target.chunk_bytes()));
+            }
+        }
+        for e in &self.externals {
+            self.check_range(e.place.arena, e.place.offset, e.ty.bytes() as u64, &e.name, &mut faults);
+        }
+        for c in &self.constants {
+            self.check_range(c.place.arena, c.place.offset, c.words.len() as u64 * 4, "constant", &mut faults);
+        }
+        for (i, d) in self.dispatches.iter().enumerate() {
+            self.check_dispatch(i, d, &mut faults);
+        }
+        self.check_levels(&mut faults);
+        faults
+    }
+
+    fn check_range(&self, arena: ArenaId, offset: u64, bytes: u64, what: &str, faults: &mut Vec<String>) {
+        match self.arenas.get(arena.index()) {
+            None => faults.push(format!("{what}: arena {} does not exist", arena.0)),
+            Some(a) if offset % TENSOR_ALIGNMENT != 0 || offset.saturating_add(bytes) > a.bytes => {
+                faults.push(format!("{what}: {bytes} bytes at {offset} of an arena of {}", a.bytes));
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn check_dispatch(&self, i: usize, d: &Dispatch, faults: &mut Vec<String>) {
+        let what = format!("dispatch {i} ({})", d.instance);
+        for b in &d.bindings {
+            self.check_range(b.arena, b.offset, b.bytes, &what, faults);
+            let constant = |a: &super::Arena| matches!(a.role, Role::Constants | Role::Inputs | Role::Scalars);
+            if b.access == BindingAccess::Write && self.arenas.get(b.arena.index()).is_some_and(constant) {
+                faults.push(format!("{what} writes an arena it may only read"));
+            }
+        }
+        let Some(l) = self.loops.get(d.source.index()) else {
+            faults.push(format!("{what}: loop {} does not exist", d.source.0));
+            return;
+        };
+        match (&d.work, self.target.backend) {
+            (Work::Loop, Backend::Host) => {
+                if d.bindings.len() != l.operands.len() + l.results.len() {
+                    faults.push(format!("{what} binds {} ranges", d.bindings.len()));
+                }
+            }
+            (Work::Kernel { kernel, parameters, groups }, Backend::Vulkan) => {
+                let Some(k) = self.kernels.get(kernel.index()) else {
+                    faults.push(format!("{what}: kernel {} does not exist", kernel.0));
+                    return;
+                };
+                if k.bindings.len() != d.bindings.len() || k.parameter_words as usize != parameters.len() {
+                    faults.push(format!("{what} does not fit kernel {}", k.name));
+                }
+                check_geometry(&what, *groups, k.workgroup_size, &self.target, faults);
+            }
+            _ => faults.push(format!("{what} does not run on this target")),
+        }
+    }
+
+    fn check_levels(&self, faults: &mut Vec<String>) {
+        let mut seen = vec![0; self.dispatches.len()];
+        for (s, section) in self.sections.iter().enumerate() {
+            for (l, level) in section.levels.iter().enumerate() {
+                for (n, id) in level.iter().enumerate() {
+                    let Some(count) = seen.get_mut(id.index()) else {
+                        faults.push(format!("section {s} level {l}: dispatch {} does not exist", id.0));
+                        continue;
+                    };
+                    *count += 1;
+                    let others = level[..n].iter().filter_map(|o| self.dispatches.get(o.index()));
+                    let mine = &self.dispatches[id.index()];
+                    if others.into_iter().any(|o| crate::emit::conflict(o, mine)) {
+                        faults.push(format!("section {s} level {l}: dispatch {} conflicts", id.0));
+                    }
+                }
+            }
+        }
+        let bad = seen.iter().enumerate().filter(|(_, n)| **n != 1);
+        faults.extend(bad.map(|(i, n)| format!("dispatch {i} is scheduled {n} times")));
+    }
+
+    /// Bytes of a binding that the whole program may touch, for reports.
+    #[must_use]
+    pub fn arena_of(&self, b: &Binding) -> Option<&super::Arena> {
+        self.arenas.get(b.arena.index())
+    }
+}
+
+fn check_geometry(what: &str, groups: [u32; 3], size: [u32; 3], target: &Target, faults: &mut Vec<String>) {
+    let invocations: u32 = size.iter().product();
+    if invocations == 0 || invocations > target.max_invocations {
+        faults.push(format!("{what}: {invocations} invocations, limit {}", target.max_invocations));
+    }
+    for a in 0..3 {
+        if groups[a] == 0 || groups[a] > target.max_groups[a] || size[a] > target.max_workgroup_size[a] {
+            faults.push(format!("{what}: {groups:?} groups of {size:?}"));
+        }
+    }
+}
