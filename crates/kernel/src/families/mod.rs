@@ -8,6 +8,7 @@
 //! Invariants: every element of every result is written, whatever the sizes; no load or store outside a binding's range;
 //! reductions have a fixed order; workgroup counts respect the target by folding over two dimensions.
 
+pub mod contract;
 mod emit;
 
 use crate::kir::Kernel;

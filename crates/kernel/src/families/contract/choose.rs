@@ -1,0 +1,102 @@
+//! Which tiling and split a contraction gets when nothing was measured.
+//!
+//! On hardware a dispatch should have at least [`WAVES`] workgroups per compute unit: the largest tiling that reaches this,
+//! else a middle one with the products split. On software drivers the fastest tilings are those with the largest register
+//! tile per invocation, and splitting pays only when there are fewer tiles than CPUs.
+
+use super::tiling::Tiling;
+use griffinfly_ir::loops::Contract;
+use griffinfly_ir::target::Target;
+
+/// A tiling and the number of parts the products are split into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Choice {
+    /// The tiling.
+    pub tiling: Tiling,
+    /// Parts, each summed by its own workgroups; above 1 a second dispatch adds them in order.
+    pub split: u32,
+}
+
+/// Workgroups per compute unit that fill a device.
+const WAVES: u64 = 2;
+/// Fewest products per part worth a workgroup.
+const LEAST_PART: u64 = 64;
+/// Multiplications below which a problem is tiny.
+const TINY: u64 = 4096;
+/// Most parts.
+const MOST_PARTS: u64 = 64;
+
+/// Every tiling that the target can run, unsplit and split, for tests and tuning.
+#[must_use]
+pub fn choices(target: &Target) -> Vec<Choice> {
+    let fits = |tiling: &&Tiling| tiling.fits(target, &target.numeric_classes);
+    let both = |tiling: &Tiling| [1, 4].map(|split| Choice { tiling: *tiling, split });
+    Tiling::all().iter().filter(fits).flat_map(both).collect()
+}
+
+/// The choice for a contraction on a target.
+#[must_use]
+pub fn choose(contract: &Contract, target: &Target) -> Choice {
+    let [batch, m, n, k] = contract.sizes().map(|size| size as u64);
+    let work = batch.saturating_mul(m).saturating_mul(n).saturating_mul(k);
+    if work < TINY {
+        return Choice { tiling: Tiling::DIRECT, split: 1 };
+    }
+    let size = Size { batch, m, n, k };
+    let choice = if target.is_hardware { hardware(&size, target) } else { software(&size, target) };
+    let fits = choice.tiling.fits(target, &target.numeric_classes);
+    let tiling = if fits { choice.tiling } else { Tiling::DIRECT };
+    let bytes = batch.saturating_mul(m).saturating_mul(n).saturating_mul(4).max(1);
+    let most = (target.max_binding_bytes.min(target.chunk_bytes()) / bytes).max(1);
+    Choice { tiling, split: choice.split.min(u32::try_from(most).unwrap_or(u32::MAX)) }
+}
+
+struct Size {
+    batch: u64,
+    m: u64,
+    n: u64,
+    k: u64,
+}
+
+impl Size {
+    fn tiles(&self, tiling: &Tiling) -> u64 {
+        self.batch * self.m.div_ceil(tiling.bm.into()) * self.n.div_ceil(tiling.bn.into())
+    }
+
+    /// Parts that bring the number of workgroups to `wanted`.
+    fn split(&self, tiling: &Tiling, wanted: u64) -> u32 {
+        let most = (self.k / LEAST_PART.max(tiling.bk.into())).clamp(1, MOST_PARTS);
+        u32::try_from((wanted / self.tiles(tiling).max(1)).clamp(1, most)).unwrap_or(1)
+    }
+}
+
+fn hardware(size: &Size, target: &Target) -> Choice {
+    let fits = |tiling: &&Tiling| tiling.fits(target, &target.numeric_classes);
+    let wanted = WAVES * u64::from(target.compute_units.max(1));
+    let large = [Tiling::LARGE_DOUBLE, Tiling::LARGE_DEEP, Tiling::LARGE];
+    let middle = [Tiling::MIDDLE_DOUBLE, Tiling::MIDDLE];
+    let first = |list: &[Tiling]| list.iter().find(fits).copied();
+    let skinny = if size.m <= 16 {
+        Some(Tiling::FLAT)
+    } else if size.n <= 16 {
+        Some(Tiling::TALL)
+    } else {
+        None
+    };
+    if let Some(tiling) = skinny {
+        return Choice { tiling, split: size.split(&tiling, wanted) };
+    }
+    if let Some(tiling) = first(&large).filter(|t| size.m > 64 && size.n > 64 && size.tiles(t) >= wanted / 2) {
+        return Choice { tiling, split: 1 };
+    }
+    let small = size.m.min(size.n) <= 32 || (size.k < 2 * LEAST_PART && size.tiles(&Tiling::MIDDLE) < wanted);
+    let tiling = if small { Tiling::SMALL } else { first(&middle).unwrap_or(Tiling::SMALL) };
+    Choice { tiling, split: size.split(&tiling, wanted) }
+}
+
+fn software(size: &Size, target: &Target) -> Choice {
+    let tiling = if size.m.min(size.n) < 4 { Tiling::DIRECT } else { Tiling::DIRECT_4X4 };
+    let threads = u64::from(tiling.invocations()) * u64::from(target.compute_units.max(1));
+    let split = if size.k >= 1024 { size.split(&tiling, threads) } else { 1 };
+    Choice { tiling, split }
+}

@@ -1,0 +1,150 @@
+//! The product kernel of the direct tilings: operands go straight from the buffers to registers.
+//!
+//! Needs no workgroup memory and no barrier, so it suits tiny problems and drivers on which barriers are dear.
+
+use super::finish::{Accumulators, Finish};
+use super::point::{self, Buffers, Sight};
+use super::problem::{LAST, Position, Problem, ROWS, Words};
+use super::tiling::Tiling;
+use crate::KernelError;
+use crate::families::Instance;
+use crate::families::emit::{Draft, decompose, fold_groups};
+use crate::kir::{Builder, Expr};
+
+/// The instance that computes all products (or the partial sums of every part).
+pub(super) fn instance(problem: &Problem<'_>, name: String) -> Result<Instance, KernelError> {
+    let tiling = problem.choice.tiling;
+    let factors = factors(problem);
+    let b = Builder::new(name.clone(), [tiling.invocations(), 1, 1]);
+    let words = Words::declare(&b, problem.is_split());
+    let finish = Finish::new(problem, tiling.tn);
+    let mut buffers = Buffers::new(&b, problem.l, &finish.sights(&factors));
+    let finish = finish.bind(&mut buffers);
+    let id = b.flat_global_id().named("id");
+    let mut result = Ok(());
+    b.if_(id.lt(words.total), || {
+        let kernel = Direct { b: &b, problem, tiling, words: &words, position: words.position(id) };
+        result = kernel.build(factors, &buffers, &finish);
+    });
+    result?;
+    let groups = problem.tiles().2.div_ceil(u64::from(tiling.invocations()));
+    let draft = Draft {
+        name,
+        bindings: buffers.slots(),
+        parameters: problem.words()?,
+        groups: fold_groups(groups, problem.target)?,
+    };
+    draft.finish(b, problem.target)
+}
+
+/// The factors as this kernel reads them.
+pub(super) fn factors<'a>(problem: &'a Problem<'_>) -> [Sight<'a>; 2] {
+    let tiling = problem.choice.tiling;
+    [Problem::factor(&problem.a, tiling.tm), Problem::factor(&problem.b, tiling.tn)]
+}
+
+struct Direct<'a, 'b> {
+    b: &'b Builder,
+    problem: &'a Problem<'a>,
+    tiling: Tiling,
+    words: &'a Words<'b>,
+    position: Position<'b>,
+}
+
+/// One factor at an invocation: its batch and the axes of what it reads in a row.
+struct Reader<'a, 'b> {
+    b: &'b Builder,
+    buffers: &'a Buffers<'b>,
+    sight: Sight<'a>,
+    batch: Vec<Expr<'b>>,
+    rows: Vec<Vec<Expr<'b>>>,
+}
+
+impl<'b> Direct<'_, 'b> {
+    fn build(
+        &self,
+        factors: [Sight<'_>; 2],
+        buffers: &Buffers<'b>,
+        finish: &Finish<'_, 'b>,
+    ) -> Result<(), KernelError> {
+        let (b, t, at) = (self.b, &self.tiling, &self.position);
+        let row = (at.tile_m * t.tm).named("row");
+        let column = (at.tile_n * t.tn).named("column");
+        let left = self.reader(buffers, factors[0], (row, self.words.m), t.tm);
+        let right = self.reader(buffers, factors[1], (column, self.words.n), t.tn);
+        let sums = Accumulators::new(b, t.tm, t.tn);
+        let step = if factors.iter().any(|(_, quads)| *quads == Some(LAST)) { 4 } else { 1 };
+        let mut result = Ok(());
+        b.for_("k", (at.start, at.end), step, |k| {
+            result = self.turn((&left, &right), (k, step), &sums);
+        });
+        result?;
+        let rows: Vec<_> = (0..t.tm).map(|i| row + i).collect();
+        let width = if t.tn.is_multiple_of(4) { 4 } else { 1 };
+        let columns: Vec<_> = (0..t.tn / width).map(|j| column + j * width).collect();
+        finish.emit(b, buffers, (self.words, at), (&rows, &columns), &sums)
+    }
+
+    fn reader<'a>(
+        &'a self,
+        buffers: &'a Buffers<'b>,
+        sight: Sight<'a>,
+        (first, size): (Expr<'b>, Expr<'b>),
+        count: u32,
+    ) -> Reader<'a, 'b> {
+        let (b, groups) = (self.b, &sight.0.groups);
+        let width = if sight.1 == Some(ROWS) { 4 } else { 1 };
+        let row = |j: u32| decompose(b, (first + j * width).native_min(size - width), &groups[ROWS]);
+        let rows = (0..count / width).map(row).collect();
+        Reader { b, buffers, sight, batch: decompose(b, self.position.batch, &groups[0]), rows }
+    }
+
+    /// Adds `step` products.
+    fn turn(
+        &self,
+        (left, right): (&Reader<'_, 'b>, &Reader<'_, 'b>),
+        (k, step): (Expr<'b>, u32),
+        sums: &Accumulators<'b>,
+    ) -> Result<(), KernelError> {
+        let (rows, columns) = (left.read(k, step)?, right.read(k, step)?);
+        let fused = self.problem.target.is_hardware;
+        for (a, c) in rows.iter().zip(&columns) {
+            if c.len().is_multiple_of(4) {
+                let quads: Vec<_> = c.chunks(4).map(|quad| self.b.vector(quad)).collect();
+                sums.add(a, &quads, fused);
+            } else {
+                sums.add(a, c, fused);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'b> Reader<'_, 'b> {
+    /// For each of `step` products from `k` on, the element of every row.
+    fn read(&self, k: Expr<'b>, step: u32) -> Result<Vec<Vec<Expr<'b>>>, KernelError> {
+        let at_once = if self.sight.1 == Some(LAST) { 4 } else { 1 };
+        let mut products = Vec::new();
+        for from in (0..step).step_by(at_once) {
+            let axes = decompose(self.b, k + from, &self.sight.0.groups[LAST]);
+            let mut values = Vec::new();
+            for rows in &self.rows {
+                let axes = point::axes([&self.batch, rows, &axes]);
+                values.push(point::outputs(self.b, self.buffers, self.sight, &axes, &[])?[0]);
+            }
+            products.extend(self.spread(&values));
+        }
+        Ok(products)
+    }
+
+    /// Elements per product, and in them per row.
+    fn spread(&self, values: &[Expr<'b>]) -> Vec<Vec<Expr<'b>>> {
+        match self.sight.1 {
+            Some(LAST) => (0..4).map(|lane| values.iter().map(|row| row.lane(lane)).collect()).collect(),
+            Some(_) => {
+                vec![values.iter().flat_map(|quad| (0..4).map(move |lane| quad.lane(lane))).collect()]
+            }
+            None => vec![values.to_vec()],
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Contractions: matrix products and convolutions in all directions, by register tiles.
+//!
+//! `acc(b, m, n) = sum over k of a(b, m, k) * b(b, n, k)` in f32, then the epilogue with `Carry(0) = acc` and its stores. Input:
+//! a [`Loop`] of kind `Contract` and a [`Choice`]; output: one dispatch, or two when the products are split into parts
+//! (partial sums to scratch, then added in the order of the parts, so results do not depend on timing).
+//!
+//! | module | owns |
+//! |---|---|
+//! | `tiling`, `choose` | the closed table of tilings, the choice among them |
+//! | `view` | bodies with flat addresses and merged axes; which can be evaluated four points at a time |
+//! | `point` | evaluation of a body at one or four points; bindings |
+//! | `problem` | a contraction on a target: views, sizes, parameter words, position of a tile |
+//! | `tile`, `stage` | the staged kernel; filling its tiles in workgroup memory |
+//! | `direct` | the kernel without workgroup memory |
+//! | `finish`, `reduce` | sums to outputs or partial sums; the dispatch that adds parts |
+//!
+//! Invariants: extents (rows, columns, products, parts) are parameters, strides and maps are code; rows and columns past
+//! the end are never stored, products past the end are zero in both factors; every address is inside its tensor. The
+//! order of summation is fixed: products in order within a part (and within quadruples of rows unchanged), parts in order.
+
+mod choose;
+mod direct;
+mod finish;
+mod point;
+mod problem;
+mod reduce;
+mod stage;
+mod tile;
+mod tiling;
+mod view;
+
+pub use choose::{Choice, choices, choose};
+pub use tiling::{Staging, Tiling};
+
+use super::emit::unsupported;
+use super::{Instance, Realisation};
+use crate::KernelError;
+use griffinfly_ir::loops::{Loop, LoopKind};
+use griffinfly_ir::target::Target;
+use point::Sight;
+use problem::{LAST, Problem};
+
+/// The dispatches of a contraction by the default choice.
+///
+/// # Errors
+/// A loop of another kind, sizes beyond 32 bits, or more bindings than the target allows.
+pub fn realise(l: &Loop, target: &Target) -> Result<Realisation, KernelError> {
+    let LoopKind::Contract(contract) = &l.kind else {
+        return Err(unsupported("contract", "the loop is not a contraction"));
+    };
+    realise_with(l, target, &choose(contract, target))
+}
+
+/// The dispatches of a contraction by a given choice; a split that leaves parts without products is reduced.
+///
+/// # Errors
+/// As [`realise`]; also a tiling that the target cannot run, and partial sums over its limits.
+pub fn realise_with(l: &Loop, target: &Target, choice: &Choice) -> Result<Realisation, KernelError> {
+    if !choice.tiling.fits(target, &target.numeric_classes) {
+        return Err(unsupported("contract", format!("{} does not run on {}", choice.tiling, target.name)));
+    }
+    let problem = Problem::new(l, target, *choice)?;
+    let mut dispatches = vec![product(&problem)?];
+    let mut scratch = Vec::new();
+    if problem.is_split() {
+        let bytes = 4 * problem.points() * u64::from(problem.parts());
+        if bytes > target.max_binding_bytes.min(target.chunk_bytes()) {
+            let limit = target.max_binding_bytes;
+            let message = format!("{bytes} bytes of partial sums, {limit} allowed in one binding");
+            return Err(unsupported("contract", message));
+        }
+        dispatches.push(reduce::instance(&problem, format!("contract reduce {}", problem.parts()))?);
+        scratch.push(bytes);
+    }
+    Ok(Realisation { dispatches, scratch })
+}
+
+fn product(problem: &Problem<'_>) -> Result<Instance, KernelError> {
+    let tiling = problem.choice.tiling;
+    let factors = if tiling.is_direct() {
+        direct::factors(problem)
+    } else {
+        [Problem::factor(&problem.a, tiling.bm), Problem::factor(&problem.b, tiling.bn)]
+    };
+    let [a, b] = factors.map(width);
+    let mut name = format!("contract {tiling} a{a} b{b}");
+    if problem.is_split() {
+        name.push_str(&format!(" split{}", problem.parts()));
+    } else if problem.outputs().1.is_some() && tiling.tn.is_multiple_of(4) {
+        name.push_str(" y4");
+    }
+    if tiling.is_direct() { direct::instance(problem, name) } else { tile::instance(problem, name) }
+}
+
+/// How a factor is read, for names: elements at once and the direction.
+fn width((_, quads): Sight<'_>) -> &'static str {
+    match quads {
+        Some(LAST) => "4k",
+        Some(_) => "4r",
+        None => "1",
+    }
+}

@@ -1,0 +1,146 @@
+//! Evaluation of a body at one point or at four in a row, and the buffers it reads.
+
+use super::view::View;
+use crate::KernelError;
+use crate::families::Slot;
+use crate::families::emit::{self, Bindings, Env};
+use crate::kir::{Access, Buffer, Builder, Expr, Lanes, Type};
+use griffinfly_ir::loops::{Body, Loop};
+use griffinfly_ir::scalar::ScalarExpr;
+use griffinfly_ir::types::DType;
+
+/// A view together with the group along which four points are evaluated at once, if any.
+pub(super) type Sight<'a> = (&'a View, Option<usize>);
+
+/// The buffers of a kernel, each bound with scalar elements, with quadruples, or both ways where both are needed.
+pub(super) struct Buffers<'b> {
+    bindings: Bindings<'b>,
+    wide: Vec<Option<Buffer<'b>>>,
+}
+
+impl<'b> Buffers<'b> {
+    /// Binds what these bodies read.
+    pub(super) fn new(b: &'b Builder, l: &Loop, sights: &[Sight<'_>]) -> Self {
+        let mut buffers = Self { bindings: Bindings::new(b, l), wide: vec![None; l.operands.len()] };
+        let uses: Vec<(usize, bool)> = sights
+            .iter()
+            .flat_map(|(view, quads)| {
+                let wide = move |k: usize| quads.is_some_and(|group| view.is_wide(k, group));
+                emit::needed(&view.body).into_iter().map(move |k| (view.body.loads[k].operand, wide(k)))
+            })
+            .collect();
+        for (operand, ty) in l.operands.iter().enumerate() {
+            let element = emit::element_type(ty.dtype);
+            if uses.contains(&(operand, true)) {
+                let buffer = buffers.bindings.operand(operand, element.with_lanes(Lanes::Four));
+                buffers.wide[operand] = Some(buffer);
+                buffers.bindings.operands[operand] = None;
+            }
+            if uses.contains(&(operand, false)) {
+                buffers.bindings.operand(operand, element);
+            }
+        }
+        buffers
+    }
+
+    /// Binds the results.
+    pub(super) fn results(&mut self, l: &Loop, quads: bool) {
+        let lanes = if quads { Lanes::Four } else { Lanes::One };
+        for (result, ty) in l.results.iter().enumerate() {
+            self.bindings.result(result, emit::element_type(ty.dtype).with_lanes(lanes));
+        }
+    }
+
+    /// Binds the partial sums.
+    pub(super) fn partials(&mut self, quads: bool, access: Access) -> Buffer<'b> {
+        self.bindings.scratch(0, if quads { Type::F32X4 } else { Type::F32 }, access)
+    }
+
+    /// What each binding refers to.
+    pub(super) fn slots(self) -> Vec<Slot> {
+        self.bindings.slots()
+    }
+}
+
+/// Axes of a point: the flat numbers of the three groups, decomposed.
+pub(super) fn axes<'b>(groups: [&[Expr<'b>]; 3]) -> Vec<Expr<'b>> {
+    groups.concat()
+}
+
+/// The outputs of a body at the point (or the four points from there on).
+pub(super) fn outputs<'b>(
+    b: &'b Builder,
+    buffers: &Buffers<'b>,
+    (view, quads): Sight<'_>,
+    axes: &[Expr<'b>],
+    carries: &[Expr<'b>],
+) -> Result<Vec<Expr<'b>>, KernelError> {
+    let extents = view.extents();
+    let env = Env { carries, ..buffers.bindings.env(&view.operands, &extents, axes) };
+    let Some(group) = quads else { return emit::body(b, &view.body, &env) };
+    let mut loads = vec![None; view.body.loads.len()];
+    for k in emit::needed(&view.body) {
+        loads[k] = Some(if view.is_wide(k, group) {
+            quadruple(b, buffers, (view, k), &env)?
+        } else {
+            emit::body(b, &single(view, k), &env)?[0]
+        });
+    }
+    let outputs = emit::body_of_loads(b, &view.body, &env, &loads)?;
+    Ok(outputs.into_iter().map(|value| value.splat(Lanes::Four)).collect())
+}
+
+/// Writes the outputs of an epilogue where its stores say.
+pub(super) fn store<'b>(
+    b: &'b Builder,
+    buffers: &Buffers<'b>,
+    (view, quads): Sight<'_>,
+    axes: &[Expr<'b>],
+    values: &[Expr<'b>],
+) -> Result<(), KernelError> {
+    let extents = view.extents();
+    let env = buffers.bindings.env(&view.operands, &extents, axes);
+    for (store, value) in view.stores.iter().zip(values) {
+        let buffer = buffers.bindings.target(store.result)?;
+        if quads.is_some() {
+            let offset = emit::index(b, &store.coords[0], &env);
+            buffer.store(offset / 4, emit::to_stored(*value));
+        } else {
+            emit::store(b, store, (buffer, &view.results[store.result]), *value, &env);
+        }
+    }
+    Ok(())
+}
+
+/// The body that is one load of another.
+fn single(view: &View, k: usize) -> Body {
+    let load = view.body.loads[k].clone();
+    let dtype = view.operands.get(load.operand).map_or(DType::F32, |ty| ty.dtype);
+    let mut expr = ScalarExpr::new();
+    let value = expr.load(0, dtype);
+    expr.output(value);
+    Body { loads: vec![load], expr }
+}
+
+/// Four elements side by side.
+fn quadruple<'b>(
+    b: &'b Builder,
+    buffers: &Buffers<'b>,
+    (view, k): (&View, usize),
+    env: &Env<'_, 'b>,
+) -> Result<Expr<'b>, KernelError> {
+    let load = &view.body.loads[k];
+    let missing = || emit::unsupported("contract", format!("operand {} is not bound", load.operand));
+    let buffer = buffers.wide.get(load.operand).copied().flatten().ok_or_else(missing)?;
+    let ty = view.operands.get(load.operand).ok_or_else(missing)?;
+    let offset = emit::index(b, &load.access.coords[0], env) / 4;
+    if load.access.valid.is_empty() {
+        return Ok(emit::from_stored(buffer.load(offset), ty.dtype));
+    }
+    let mut guard = ScalarExpr::new();
+    let within = guard.within(load.access.valid.clone());
+    guard.output(within);
+    let inside = emit::body(b, &Body { loads: Vec::new(), expr: guard }, env)?[0];
+    let value = emit::from_stored(buffer.load(inside.select(offset, 0_u32)), ty.dtype);
+    Ok(inside.select(value, emit::constant(b, load.access.fill).splat(Lanes::Four)))
+}

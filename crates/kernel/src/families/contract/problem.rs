@@ -1,0 +1,166 @@
+//! One contraction prepared for realisation: its three bodies as views, its sizes, and what kernels declare for them.
+
+use super::Choice;
+use super::point::Sight;
+use super::view::View;
+use crate::KernelError;
+use crate::families::emit;
+use crate::kir::{Builder, Expr};
+use griffinfly_ir::loops::{Loop, LoopKind};
+use griffinfly_ir::target::Target;
+
+/// Group of a factor's rows (of the left factor: the output's rows; of the right one: its columns).
+pub(super) const ROWS: usize = 1;
+/// Group of the products of a factor, and of the columns of the output.
+pub(super) const LAST: usize = 2;
+
+/// A contraction on a target, realised by a choice.
+pub(super) struct Problem<'a> {
+    pub(super) l: &'a Loop,
+    pub(super) target: &'a Target,
+    pub(super) choice: Choice,
+    /// Left factor over batch, row, product.
+    pub(super) a: View,
+    /// Right factor over batch, column, product.
+    pub(super) b: View,
+    /// Outputs over batch, row, column.
+    pub(super) epilogue: View,
+    /// Batches, rows, columns, products.
+    pub(super) sizes: [u32; 4],
+}
+
+impl<'a> Problem<'a> {
+    /// Prepares a loop.
+    pub(super) fn new(l: &'a Loop, target: &'a Target, choice: Choice) -> Result<Self, KernelError> {
+        let LoopKind::Contract(c) = &l.kind else {
+            return Err(emit::unsupported("contract", "the loop is not a contraction"));
+        };
+        let types = (l.operands.as_slice(), l.results.as_slice());
+        let size = |n: usize| u32::try_from(n).map_err(|_| emit::unsupported("contract", format!("extent {n}")));
+        let [batch, m, n, k] = c.sizes();
+        let sizes = [size(batch)?, size(m)?, size(n)?, size(k)?];
+        if sizes.contains(&0) {
+            return Err(emit::unsupported("contract", format!("empty extents {sizes:?}")));
+        }
+        let choice = Choice { split: choice.split.clamp(1, sizes[3].div_ceil(choice.tiling.step())), ..choice };
+        Ok(Problem {
+            l,
+            target,
+            choice,
+            a: View::new(&c.a, &[], [&c.batch, &c.m, &c.k], types),
+            b: View::new(&c.b, &[], [&c.batch, &c.n, &c.k], types),
+            epilogue: View::new(&c.epilogue, &c.stores, [&c.batch, &c.m, &c.n], types),
+            sizes,
+        })
+    }
+
+    /// A factor with the direction in which its elements are read four at a time; along rows only where the tile takes
+    /// `rows` of them in fours.
+    pub(super) fn factor(view: &View, rows: u32) -> Sight<'_> {
+        let along = |group: usize| view.allows_quads(group).then_some(group);
+        let rows = if rows.is_multiple_of(4) { along(ROWS) } else { None };
+        (view, rows.or_else(|| along(LAST)))
+    }
+
+    /// The epilogue with the direction in which outputs are computed four at a time.
+    pub(super) fn outputs(&self) -> Sight<'_> {
+        (&self.epilogue, self.epilogue.allows_quads(LAST).then_some(LAST))
+    }
+
+    /// Whether rows of the output are whole quadruples.
+    pub(super) fn has_quad_columns(&self) -> bool {
+        self.sizes[2].is_multiple_of(4)
+    }
+
+    pub(super) fn is_split(&self) -> bool {
+        self.choice.split > 1
+    }
+
+    /// Products per part, a multiple of the tiling's step.
+    pub(super) fn part(&self) -> u32 {
+        self.sizes[3].div_ceil(self.choice.split).next_multiple_of(self.choice.tiling.step())
+    }
+
+    /// Parts that have products.
+    pub(super) fn parts(&self) -> u32 {
+        self.sizes[3].div_ceil(self.part())
+    }
+
+    /// Outputs of all batches.
+    pub(super) fn points(&self) -> u64 {
+        self.sizes[..3].iter().map(|&n| u64::from(n)).product()
+    }
+
+    /// Tiles of rows and columns, and tiles in total over batches and parts.
+    pub(super) fn tiles(&self) -> (u32, u32, u64) {
+        let [batch, m, n, _] = self.sizes;
+        let (tiles_m, tiles_n) = (m.div_ceil(self.choice.tiling.bm), n.div_ceil(self.choice.tiling.bn));
+        let total = [tiles_m, tiles_n, batch, self.parts()].iter().map(|&n| u64::from(n)).product();
+        (tiles_m, tiles_n, total)
+    }
+
+    /// Parameter words, in the order of [`Words::declare`].
+    pub(super) fn words(&self) -> Result<Vec<u32>, KernelError> {
+        let (tiles_m, tiles_n, total) = self.tiles();
+        let total = u32::try_from(total)
+            .map_err(|_| emit::unsupported("contract", format!("{total} tiles in one dispatch")))?;
+        let [batch, m, n, k] = self.sizes;
+        let mut words = vec![m, n, k, tiles_m, tiles_n, total];
+        if self.is_split() {
+            words.extend([batch, self.part()]);
+        }
+        Ok(words)
+    }
+}
+
+/// The run-time extents of a product kernel.
+pub(super) struct Words<'b> {
+    pub(super) m: Expr<'b>,
+    pub(super) n: Expr<'b>,
+    pub(super) k: Expr<'b>,
+    tiles_m: Expr<'b>,
+    tiles_n: Expr<'b>,
+    pub(super) total: Expr<'b>,
+    /// Batches and products per part.
+    split: Option<(Expr<'b>, Expr<'b>)>,
+}
+
+/// Which tile an invocation works on.
+pub(super) struct Position<'b> {
+    /// Tile of rows.
+    pub(super) tile_m: Expr<'b>,
+    /// Tile of columns.
+    pub(super) tile_n: Expr<'b>,
+    /// Batch.
+    pub(super) batch: Expr<'b>,
+    /// Row-major number of part and batch.
+    pub(super) z: Expr<'b>,
+    /// First product.
+    pub(super) start: Expr<'b>,
+    /// First product no longer summed.
+    pub(super) end: Expr<'b>,
+}
+
+impl<'b> Words<'b> {
+    pub(super) fn declare(b: &'b Builder, is_split: bool) -> Self {
+        let [m, n, k] = ["m", "n", "k"].map(|name| b.param(name));
+        let [tiles_m, tiles_n, total] = ["tiles_m", "tiles_n", "total"].map(|name| b.param(name));
+        let split = is_split.then(|| (b.param("batch"), b.param("part")));
+        Self { m, n, k, tiles_m, tiles_n, total, split }
+    }
+
+    /// The position of tile number `id`, columns fastest.
+    pub(super) fn position(&self, id: Expr<'b>) -> Position<'b> {
+        let b = id.builder();
+        let tile_n = (id % self.tiles_n).named("tile_n");
+        let rest = id / self.tiles_n;
+        let tile_m = (rest % self.tiles_m).named("tile_m");
+        let z = (rest / self.tiles_m).named("z");
+        let Some((batches, part)) = self.split else {
+            return Position { tile_m, tile_n, batch: z, z, start: b.constant(0_u32), end: self.k };
+        };
+        let start = ((z / batches) * part).named("start");
+        let end = (start + part).native_min(self.k).named("end");
+        Position { tile_m, tile_n, batch: z % batches, z, start, end }
+    }
+}

@@ -1,0 +1,151 @@
+//! The closed table of tilings.
+//!
+//! A workgroup of a staged tiling computes `bm x bn` outputs from tiles of `bk` products held in workgroup memory; each
+//! invocation holds `tm x tn` of them in registers. A direct tiling has no workgroup memory and no barrier: each
+//! invocation reads its operands straight from the buffers.
+
+use griffinfly_ir::target::{NumericClass, Target};
+use std::fmt;
+
+/// How operands reach the registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Staging {
+    /// Straight from the buffers.
+    Direct,
+    /// Through one tile per operand in workgroup memory: two barriers per tile of products.
+    Single,
+    /// Through two tiles per operand, the next one loaded during the arithmetic: one barrier per tile of products.
+    Double,
+}
+
+/// One tiling; only those of [`Tiling::all`] exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Tiling {
+    /// Rows per workgroup (per invocation when direct).
+    pub bm: u32,
+    /// Columns per workgroup (per invocation when direct).
+    pub bn: u32,
+    /// Products per tile (invocations per workgroup when direct).
+    pub bk: u32,
+    /// Rows per invocation.
+    pub tm: u32,
+    /// Columns per invocation.
+    pub tn: u32,
+    /// How operands reach the registers.
+    pub staging: Staging,
+}
+
+const fn staged(block: [u32; 3], thread: [u32; 2], staging: Staging) -> Tiling {
+    Tiling { bm: block[0], bn: block[1], bk: block[2], tm: thread[0], tn: thread[1], staging }
+}
+
+const fn direct(tm: u32, tn: u32) -> Tiling {
+    Tiling { bm: tm, bn: tn, bk: 64, tm, tn, staging: Staging::Direct }
+}
+
+impl Tiling {
+    /// One output per invocation: any shape, any target.
+    pub const DIRECT: Self = direct(1, 1);
+    /// A register tile without workgroup memory.
+    pub const DIRECT_4X4: Self = direct(4, 4);
+    /// Few rows.
+    pub const FLAT: Self = staged([16, 64, 32], [4, 4], Staging::Single);
+    /// Few columns.
+    pub const TALL: Self = staged([64, 16, 32], [4, 4], Staging::Single);
+    /// Small.
+    pub const SMALL: Self = staged([32, 32, 16], [4, 4], Staging::Single);
+    /// Small, few large register tiles: for software drivers.
+    pub const SMALL_8X8: Self = staged([32, 32, 32], [8, 8], Staging::Single);
+    /// Middle, many invocations.
+    pub const MIDDLE: Self = staged([64, 64, 16], [4, 4], Staging::Single);
+    /// Middle, large register tiles.
+    pub const MIDDLE_8X8: Self = staged([64, 64, 16], [8, 8], Staging::Single);
+    /// Middle, double-buffered.
+    pub const MIDDLE_DOUBLE: Self = staged([64, 64, 16], [4, 4], Staging::Double);
+    /// Oblong, double-buffered.
+    pub const OBLONG_DOUBLE: Self = staged([128, 64, 16], [8, 4], Staging::Double);
+    /// Large, least workgroup memory.
+    pub const LARGE: Self = staged([128, 128, 8], [8, 8], Staging::Single);
+    /// Large, fewer barriers.
+    pub const LARGE_DEEP: Self = staged([128, 128, 16], [8, 8], Staging::Single);
+    /// Large, double-buffered: above 32 KiB.
+    pub const LARGE_DOUBLE: Self = staged([128, 128, 16], [8, 8], Staging::Double);
+
+    /// All tilings, small to large.
+    #[must_use]
+    pub const fn all() -> &'static [Self] {
+        &[
+            Self::DIRECT,
+            Self::DIRECT_4X4,
+            Self::FLAT,
+            Self::TALL,
+            Self::SMALL,
+            Self::SMALL_8X8,
+            Self::MIDDLE,
+            Self::MIDDLE_8X8,
+            Self::MIDDLE_DOUBLE,
+            Self::OBLONG_DOUBLE,
+            Self::LARGE,
+            Self::LARGE_DEEP,
+            Self::LARGE_DOUBLE,
+        ]
+    }
+
+    /// Whether operands are read straight from the buffers.
+    #[must_use]
+    pub const fn is_direct(&self) -> bool {
+        matches!(self.staging, Staging::Direct)
+    }
+
+    /// Invocations per workgroup.
+    #[must_use]
+    pub const fn invocations(&self) -> u32 {
+        if self.is_direct() { self.bk } else { (self.bm / self.tm) * (self.bn / self.tn) }
+    }
+
+    /// Products between two starts of a part: whole tiles, and whole quadruples in any case.
+    pub(super) const fn step(&self) -> u32 {
+        if self.is_direct() { 4 } else { self.bk }
+    }
+
+    /// Tiles held at once per operand.
+    pub(super) const fn buffers(&self) -> u32 {
+        match self.staging {
+            Staging::Direct => 0,
+            Staging::Single => 1,
+            Staging::Double => 2,
+        }
+    }
+
+    /// Quadruples from one product to the next in the staged tile of an operand with `rows` rows: one more than it has,
+    /// so that invocations that store neighbouring products hit different banks.
+    pub(super) const fn stride(rows: u32) -> u32 {
+        rows / 4 + 1
+    }
+
+    /// Bytes of workgroup memory.
+    #[must_use]
+    pub const fn workgroup_bytes(&self) -> u32 {
+        16 * self.buffers() * self.bk * (Self::stride(self.bm) + Self::stride(self.bn))
+    }
+
+    /// Whether a target can run it with one of these numeric classes.
+    #[must_use]
+    pub fn fits(&self, target: &Target, classes: &[NumericClass]) -> bool {
+        self.workgroup_bytes() <= target.max_workgroup_bytes
+            && self.invocations() <= target.max_invocations.min(target.max_workgroup_size[0])
+            && classes.contains(&NumericClass::F32)
+            && target.numeric_classes.contains(&NumericClass::F32)
+    }
+}
+
+impl fmt::Display for Tiling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tiling { bm, bn, bk, tm, tn, staging } = self;
+        match staging {
+            Staging::Direct => write!(f, "direct/{tm}x{tn}"),
+            Staging::Single => write!(f, "{bm}x{bn}x{bk}/{tm}x{tn}"),
+            Staging::Double => write!(f, "{bm}x{bn}x{bk}/{tm}x{tn}/db"),
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Bodies prepared for emission: flat addresses, merged axes, and which of them can be evaluated four points at a time.
+//!
+//! A contraction indexes each body by three flat numbers (batch and two of row, column, product). Where all addresses of
+//! a body are affine in the axes of such a group with row-major proportions, the group becomes one axis and no division
+//! is needed; otherwise the axes stay and the flat number is decomposed.
+
+use griffinfly_ir::index::{Access, Atom, Bound, Domain, IndexExpr, Store};
+use griffinfly_ir::loops::{Body, Load};
+use griffinfly_ir::scalar::ScalarNode;
+use griffinfly_ir::types::TensorType;
+
+/// A body over three groups of axes.
+#[derive(Clone, Debug)]
+pub(super) struct View {
+    /// The body.
+    pub(super) body: Body,
+    /// Where its outputs go, if it has stores.
+    pub(super) stores: Vec<Store>,
+    /// Types of the operands as the body sees them.
+    pub(super) operands: Vec<TensorType>,
+    /// Types of the results as the stores see them.
+    pub(super) results: Vec<TensorType>,
+    /// Extents of the axes of each group.
+    pub(super) groups: [Vec<usize>; 3],
+}
+
+/// Operand and result types of the loop.
+pub(super) type Types<'a> = (&'a [TensorType], &'a [TensorType]);
+
+impl View {
+    /// The view of a body, merged as far as possible.
+    pub(super) fn new(body: &Body, stores: &[Store], groups: [&[usize]; 3], types: Types<'_>) -> Self {
+        let mut view = View {
+            body: body.clone(),
+            stores: stores.to_vec(),
+            operands: types.0.to_vec(),
+            results: types.1.to_vec(),
+            groups: groups.map(<[usize]>::to_vec),
+        };
+        if view.is_static() {
+            view.flatten();
+            for group in 0..3 {
+                if let Some(merged) = view.merged(group) {
+                    view = merged;
+                }
+            }
+        }
+        view
+    }
+
+    /// Extents of all axes.
+    pub(super) fn extents(&self) -> Vec<usize> {
+        self.groups.concat()
+    }
+
+    /// Number of points along a group.
+    pub(super) fn size(&self, group: usize) -> usize {
+        self.groups[group].iter().product()
+    }
+
+    fn start(&self, group: usize) -> usize {
+        self.groups[..group].iter().map(Vec::len).sum()
+    }
+
+    /// No coordinate comes from data.
+    fn is_static(&self) -> bool {
+        self.body.loads.iter().all(|load| load.access.dynamic.is_none())
+    }
+
+    /// Whether arithmetic looks at the axes.
+    fn has_index(&self) -> bool {
+        let index = |node: &ScalarNode| matches!(node, ScalarNode::Index(_) | ScalarNode::Within(_));
+        self.body.expr.nodes().iter().any(index)
+    }
+
+    /// One coordinate per access: the element offset.
+    fn flatten(&mut self) {
+        for load in &mut self.body.loads {
+            let offset = load.access.offset(&self.operands[load.operand].dims);
+            load.access.coords = vec![offset];
+        }
+        for store in &mut self.stores {
+            store.coords = vec![IndexExpr::flatten(&store.coords, &self.results[store.result].dims)];
+        }
+        for ty in self.operands.iter_mut().chain(&mut self.results) {
+            ty.dims = vec![ty.elements()];
+        }
+    }
+
+    /// The view with the axes of a group merged into one, if all addresses allow it.
+    fn merged(&self, group: usize) -> Option<View> {
+        if self.groups[group].len() < 2 || self.has_index() {
+            return None;
+        }
+        let mut groups = self.groups.clone();
+        groups[group] = vec![self.size(group)];
+        let merge = Merge { first: self.start(group), old: &self.groups[group], extents: &groups.concat() };
+        let load = |load: &Load| {
+            let valid = load.access.valid.iter().map(|bound| merge.bound(bound)).collect::<Option<_>>()?;
+            let coords = merge.all(&load.access.coords)?;
+            let access = Access { coords, valid, ..load.access.clone() };
+            Some(Load { operand: load.operand, access })
+        };
+        let store = |store: &Store| Some(Store { result: store.result, coords: merge.all(&store.coords)? });
+        let loads = self.body.loads.iter().map(load).collect::<Option<_>>()?;
+        let stores = self.stores.iter().map(store).collect::<Option<_>>()?;
+        let body = Body { loads, expr: self.body.expr.clone() };
+        Some(View { body, stores, groups, ..self.clone() })
+    }
+
+    /// The innermost axis of a group.
+    fn innermost(&self, group: usize) -> Option<usize> {
+        self.groups[group].len().checked_sub(1).map(|last| self.start(group) + last)
+    }
+
+    /// Whether four points in a row along a group, from a multiple of four, can be evaluated together: every load is
+    /// either the same element for all four or an aligned quadruple, and so is every store.
+    pub(super) fn allows_quads(&self, group: usize) -> bool {
+        let Some(axis) = self.innermost(group) else { return false };
+        let extent = self.groups[group].last().copied().unwrap_or(1);
+        let still = |bound: &Bound| steps(&bound.expr, axis).is_some_and(|s| s.slope == 0);
+        let load = |load: &Load| {
+            let offset = load.access.coords.iter().map(|c| steps(c, axis)).collect::<Option<Vec<_>>>();
+            let shape = matches!(offset.as_deref(), Some([s]) if s.slope == 0 || s.is_quad());
+            shape && load.access.valid.iter().all(still)
+        };
+        let store = |store: &Store| {
+            matches!(store.coords.as_slice(), [c] if steps(c, axis).is_some_and(|s| s.is_quad()))
+        };
+        let node = |node: &ScalarNode| match node {
+            ScalarNode::Index(expr) => steps(expr, axis).is_some_and(|s| s.slope == 0),
+            ScalarNode::Within(bounds) => bounds.iter().all(still),
+            _ => true,
+        };
+        extent.is_multiple_of(4)
+            && self.is_static()
+            && self.body.loads.iter().all(load)
+            && self.stores.iter().all(store)
+            && self.body.expr.nodes().iter().all(node)
+    }
+
+    /// Whether a load reads a quadruple when points along a group are evaluated together.
+    pub(super) fn is_wide(&self, load: usize, group: usize) -> bool {
+        let axis = self.innermost(group);
+        let offset = self.body.loads.get(load).and_then(|load| load.access.coords.first());
+        matches!((axis, offset), (Some(axis), Some(c)) if steps(c, axis).is_some_and(|s| s.slope == 1))
+    }
+
+    /// Whether neighbours along a group mostly lie side by side in memory.
+    pub(super) fn is_contiguous(&self, group: usize) -> bool {
+        let Some(axis) = self.innermost(group) else { return false };
+        let mut loads = self.body.loads.iter().filter_map(|load| load.access.coords.last());
+        loads.any(|c| c.coefficient(axis) == Some(1))
+    }
+}
+
+/// How a value changes over aligned quadruples along an axis.
+#[derive(Clone, Copy)]
+struct Steps {
+    /// Increment per point.
+    slope: i64,
+    /// Whether it is a multiple of four at the start of each quadruple.
+    aligned: bool,
+}
+
+impl Steps {
+    fn is_quad(self) -> bool {
+        self.slope == 1 && self.aligned
+    }
+}
+
+/// The steps of an expression, if it is affine within every aligned quadruple.
+fn steps(expr: &IndexExpr, axis: usize) -> Option<Steps> {
+    let mut sum = Steps { slope: 0, aligned: expr.offset() % 4 == 0 };
+    for (coefficient, atom) in expr.terms() {
+        let part = match atom {
+            Atom::Axis(a) if *a == axis => Steps { slope: 1, aligned: true },
+            Atom::Axis(_) => Steps { slope: 0, aligned: false },
+            Atom::Mod(inner, n) => match steps(inner, axis)? {
+                still if still.slope == 0 => Steps { aligned: still.aligned && n % 4 == 0, ..still },
+                quad if quad.is_quad() && n % 4 == 0 => quad,
+                _ => return None,
+            },
+            Atom::Div(inner, n) => match steps(inner, axis)? {
+                part if part.slope == 0 || (part.is_quad() && n % 4 == 0) => {
+                    Steps { slope: 0, aligned: false }
+                }
+                _ => return None,
+            },
+        };
+        sum.slope += coefficient * part.slope;
+        sum.aligned &= part.aligned || coefficient % 4 == 0;
+    }
+    Some(sum)
+}
+
+/// Replacement of neighbouring axes by their row-major number.
+struct Merge<'a> {
+    first: usize,
+    old: &'a [usize],
+    extents: &'a [usize],
+}
+
+impl Merge<'_> {
+    fn all(&self, exprs: &[IndexExpr]) -> Option<Vec<IndexExpr>> {
+        exprs.iter().map(|expr| self.expr(expr)).collect()
+    }
+
+    fn bound(&self, bound: &Bound) -> Option<Bound> {
+        Some(Bound::new(self.expr(&bound.expr)?, bound.lo, bound.hi))
+    }
+
+    fn expr(&self, expr: &IndexExpr) -> Option<IndexExpr> {
+        let inside = |axis: usize| (self.first..self.first + self.old.len()).contains(&axis);
+        let domain = Domain::of(self.extents);
+        let mut sum = IndexExpr::constant(expr.offset());
+        let mut found = vec![0; self.old.len()];
+        for (coefficient, atom) in expr.terms() {
+            let image = match atom {
+                Atom::Axis(axis) if inside(*axis) => {
+                    found[*axis - self.first] = *coefficient;
+                    continue;
+                }
+                Atom::Axis(axis) if *axis < self.first => IndexExpr::axis(*axis),
+                Atom::Axis(axis) => IndexExpr::axis(axis + 1 - self.old.len()),
+                Atom::Div(inner, n) => self.expr(inner)?.div(*n, domain),
+                Atom::Mod(inner, n) => self.expr(inner)?.rem(*n, domain),
+            };
+            sum = sum.plus(&image.times(*coefficient));
+        }
+        Some(sum.plus(&IndexExpr::axis(self.first).times(self.unit(&found)?)))
+    }
+
+    /// The coefficient of the merged axis, if the given ones have row-major proportions (axes of extent 1 are 0).
+    fn unit(&self, coefficients: &[i64]) -> Option<i64> {
+        let (mut stride, mut unit) = (1, None);
+        for (extent, coefficient) in self.old.iter().zip(coefficients).rev().filter(|(e, _)| **e > 1) {
+            let unit = *unit.get_or_insert(*coefficient);
+            if *coefficient != unit * stride {
+                return None;
+            }
+            stride *= *extent as i64;
+        }
+        Some(unit.unwrap_or(0))
+    }
+}
