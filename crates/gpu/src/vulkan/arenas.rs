@@ -124,14 +124,16 @@ fn store(shared: &Shared, arena: &Arena, given: Option<&Arc<dyn Buffer>>) -> Res
 }
 
 fn check_ids(program: &Program, bound: &[(ArenaId, Arc<dyn Buffer>)]) -> Result<(), GpuError> {
-    for (position, (id, _)) in bound.iter().enumerate() {
+    for (position, (id, buffer)) in bound.iter().enumerate() {
         let what = || format!("bound arena {}", id.0);
         if id.index() >= program.arenas.len() {
             let detail = format!("the program has {} arenas", program.arenas.len());
             return Err(GpuError::Usage { what: what(), detail });
         }
-        if bound[..position].iter().any(|(other, _)| other == id) {
-            return Err(GpuError::Usage { what: what(), detail: "bound twice".into() });
+        let same = |(other, given): &&(ArenaId, Arc<dyn Buffer>)| other == id || Arc::ptr_eq(given, buffer);
+        if let Some((other, _)) = bound[..position].iter().find(same) {
+            let detail = format!("bound twice (also for arena {})", other.0);
+            return Err(GpuError::Usage { what: what(), detail });
         }
     }
     Ok(())

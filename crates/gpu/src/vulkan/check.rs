@@ -64,8 +64,7 @@ fn check_external(program: &Program, external: &External) -> Result<(), GpuError
         ExternalKind::Input { .. } => Role::Inputs,
         ExternalKind::StepScalar => Role::Scalars,
         ExternalKind::Parameter => Role::Parameters,
-        ExternalKind::State => Role::State,
-        ExternalKind::Output => return Ok(()),
+        ExternalKind::State | ExternalKind::Output => return Ok(()),
     };
     if role == Some(&wanted) {
         Ok(())
@@ -147,7 +146,7 @@ fn check_binding(program: &Program, target: &Target, what: &str, binding: &Bindi
     }
     let role = program.arenas.get(binding.arena.index()).map(|arena| &arena.role);
     match (role, binding.access) {
-        (Some(Role::Inputs | Role::Scalars), BindingAccess::Write) => {
+        (Some(Role::Inputs | Role::Scalars | Role::Constants), BindingAccess::Write) => {
             fault(what, "it writes what only the host may write".into())
         }
         _ => Ok(()),

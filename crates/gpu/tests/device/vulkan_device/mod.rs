@@ -4,6 +4,8 @@
 //! with `GRIFFINFLY_VALIDATION=1` every test also asserts that the validation layer had nothing to say, from opening to the
 //! destruction of the device.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "helpers of tests")]
+
 mod cache;
 mod faults;
 mod lifetime;

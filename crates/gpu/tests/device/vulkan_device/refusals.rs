@@ -12,6 +12,9 @@ use griffinfly_ir::target::Target;
 use griffinfly_ir::types::{DType, TensorType};
 use std::sync::Arc;
 
+/// Makes a program inconsistent.
+type Damage = fn(&mut Program);
+
 fn refusal(device: &VulkanDevice, program: Program) -> GpuError {
     device.instantiate(Arc::new(program), &[]).err().expect("the program is refused")
 }
@@ -76,7 +79,7 @@ fn programs_for_another_target() {
 #[test]
 fn inconsistent_programs() {
     with_device(|device, _| {
-        let cases: [(&str, fn(&mut Program)); 15] = [
+        let cases: [(&str, Damage); 15] = [
             ("bytes at", |p| p.dispatches[0].bindings[2].bytes = 260),
             ("bytes at", |p| p.dispatches[0].bindings[0].offset = 256),
             ("arena 9", |p| p.dispatches[0].bindings[0].arena = ArenaId(9)),
