@@ -4,7 +4,7 @@
 //! the derivative region. Contributions to a value used several times are summed explicitly, in reverse order of the nodes.
 //! A wanted value the loss does not depend on gets exact zeros. Values wrapped in `stop_gradient` pass nothing on.
 
-use crate::graph::{Graph, NodeId, Region, Value};
+use crate::graph::{Graph, Node, NodeId, Region, Value};
 use crate::ops::{Lowering, Payload, Signature, Vjp};
 use crate::types::{DType, TensorType};
 use std::collections::BTreeMap;
@@ -18,6 +18,9 @@ pub enum AutodiffError {
     /// The loss is no `f32` scalar.
     #[error("the loss must be an f32 scalar, it is {0}")]
     Loss(String),
+    /// A wanted value is not in the graph.
+    #[error("the gradient of {0} is wanted, which is no value of this graph")]
+    Wanted(String),
     /// An operation on the path has no gradient.
     #[error("no gradient through {op} (node {node}, {label}): {reason}")]
     NoGradient {
@@ -43,10 +46,13 @@ pub fn gradients(g: &mut Graph, loss: Value, wanted: &[Value]) -> Result<Vec<Val
         Some(t) => return Err(AutodiffError::Loss(t.to_string())),
         None => return Err(AutodiffError::Loss("a poisoned value".into())),
     }
+    if let Some(w) = wanted.iter().find(|w| g.ty(**w).is_none()) {
+        return Err(AutodiffError::Wanted(w.to_string()));
+    }
     let dims = g.dims(loss).to_vec();
     let found = g.in_region(Region::Derivative, |g| {
         let seed = g.splat(1.0, dims);
-        backward(g, &[(loss, seed)], wanted)
+        backward(g, &[(loss, seed)], wanted, 0)
     })?;
     let out = wanted.iter().zip(found).map(|(w, d)| {
         d.unwrap_or_else(|| {
@@ -59,18 +65,22 @@ pub fn gradients(g: &mut Graph, loss: Value, wanted: &[Value]) -> Result<Vec<Val
     Ok(out)
 }
 
-/// The trainable parameters, and which of them the value does not depend on.
+/// The trainable parameters that no gradient of the value reaches: it does not depend on them, or only through ids, truth
+/// values or `stop_gradient`.
 #[must_use]
 pub fn unreached_parameters(g: &Graph, loss: Value) -> Vec<String> {
-    let reached = ancestors(g, &[loss]);
-    let parameter = |id: &NodeId| matches!(g.as_leaf(*id), Some(l) if l.is_parameter());
+    let reached = reached(g, &[loss], |v, node| {
+        !matches!(node.op.0, Payload::StopGradient(_)) && g.ty(v).is_some_and(|t| t.dtype == DType::F32)
+    });
+    let parameter = |id: &NodeId| matches!(g.as_leaf(*id), Some(l) if l.is_trainable());
     g.ids()
         .filter(|id| parameter(id) && !reached[id.index()])
         .filter_map(|id| g.as_leaf(id).map(|l| l.name.clone()))
         .collect()
 }
 
-fn ancestors(g: &Graph, roots: &[Value]) -> Vec<bool> {
+/// The nodes that lie behind `roots` along inputs that `follow` accepts.
+fn reached(g: &Graph, roots: &[Value], follow: impl Fn(Value, &Node) -> bool) -> Vec<bool> {
     let mut reached = vec![false; g.nodes().len()];
     for r in roots {
         if let Some(n) = reached.get_mut(r.node().index()) {
@@ -79,7 +89,8 @@ fn ancestors(g: &Graph, roots: &[Value]) -> Vec<bool> {
     }
     for i in (0..reached.len()).rev() {
         if reached[i] {
-            for v in g.nodes()[i].inputs() {
+            let node = &g.nodes()[i];
+            for v in node.inputs().iter().filter(|v| follow(**v, node)) {
                 reached[v.node().index()] = true;
             }
         }
@@ -87,21 +98,23 @@ fn ancestors(g: &Graph, roots: &[Value]) -> Vec<bool> {
     reached
 }
 
-/// The core: from seeds (value, gradient) to the gradients of `wanted`, `None` where nothing flows.
+/// The core: from seeds (value, gradient) to the gradients of `wanted`, `None` where nothing flows. Only nodes from number
+/// `start` on are differentiated.
 fn backward(
     g: &mut Graph,
     seeds: &[(Value, Value)],
     wanted: &[Value],
+    start: usize,
 ) -> Result<Vec<Option<Value>>, AutodiffError> {
     let count = g.nodes().len();
     let roots: Vec<Value> = seeds.iter().map(|s| s.0).collect();
-    let on_path = ancestors(g, &roots);
+    let on_path = reached(g, &roots, |_, _| true);
     let carries = depends_on(g, wanted, count);
     let mut grads: BTreeMap<Value, Vec<Value>> = BTreeMap::new();
     for (v, d) in seeds {
         grads.entry(*v).or_default().push(*d);
     }
-    let first = wanted.iter().map(|v| v.node().index()).min().unwrap_or(0);
+    let first = wanted.iter().map(|v| v.node().index()).min().unwrap_or(0).max(start);
     for i in (first..count).rev().filter(|&i| on_path[i] && carries[i]) {
         let id = NodeId(i as u32);
         let outputs: Vec<Value> = g.results(id).collect();
@@ -179,12 +192,19 @@ impl Vjp<'_> {
         else {
             return Err("it has no expansion".into());
         };
-        let results = self.g.inline(&fragment, self.inputs);
+        self.through(|g, inputs| g.inline(&fragment, inputs))
+    }
+
+    /// The gradient as the VJP of what `f` builds from the inputs. Only the new nodes are differentiated: an input that
+    /// depends on another one is differentiated through by the caller's pass, not twice.
+    pub(crate) fn through(&mut self, f: impl FnOnce(&mut Graph, &[Value]) -> Vec<Value>) -> Result<(), String> {
+        let start = self.g.nodes().len();
+        let results = f(self.g, self.inputs);
         let seeds: Vec<(Value, Value)> =
             results.iter().zip(self.upstream).filter_map(|(r, d)| d.map(|d| (*r, d))).collect();
         let wanted: Vec<Value> =
             self.inputs.iter().zip(self.wanted).filter(|(_, w)| **w).map(|(v, _)| *v).collect();
-        let found = backward(self.g, &seeds, &wanted).map_err(|e| e.to_string())?;
+        let found = backward(self.g, &seeds, &wanted, start).map_err(|e| e.to_string())?;
         for (v, d) in wanted.iter().zip(found) {
             let at = self.inputs.iter().position(|x| x == v).unwrap_or(0);
             self.gradients[at] = d;

@@ -8,6 +8,7 @@ pub mod index;
 pub mod layout;
 pub mod loops;
 pub mod ops;
+pub mod optimizer;
 pub mod real;
 pub mod scalar;
 pub mod target;

@@ -242,6 +242,12 @@ impl Leaf {
         matches!(self.kind, LeafKind::Parameter { .. })
     }
 
+    /// Whether it is trained and a gradient can reach it.
+    #[must_use]
+    pub fn is_trainable(&self) -> bool {
+        self.is_parameter() && self.ty.dtype == DType::F32
+    }
+
     /// Whether the host sets it before each step.
     #[must_use]
     pub fn is_input(&self) -> bool {

@@ -9,6 +9,7 @@
 //! only be made from values that exist.
 
 mod build;
+mod ids;
 mod leaf;
 mod rebind;
 mod text;

@@ -16,7 +16,7 @@ mod leaf;
 mod loss;
 mod movement;
 mod normalize;
-mod optimizer;
+pub(crate) mod optimizer;
 mod pool;
 mod reduce;
 
@@ -111,6 +111,20 @@ ops! {
     Slice = "slice": movement::Slice,
     Pad = "pad": movement::Pad,
     Concat = "concat": movement::Concat,
+    Softmax = "softmax": normalize::Softmax,
+    SoftmaxGrad = "softmax_grad": normalize::SoftmaxGrad,
+    LogSoftmax = "log_softmax": normalize::LogSoftmax,
+    LogSoftmaxGrad = "log_softmax_grad": normalize::LogSoftmaxGrad,
+    LayerNorm = "layer_norm": normalize::LayerNorm,
+    LayerNormGrad = "layer_norm_grad": normalize::LayerNormGrad,
+    RmsNorm = "rms_norm": normalize::RmsNorm,
+    RmsNormGrad = "rms_norm_grad": normalize::RmsNormGrad,
+    CrossEntropy = "cross_entropy": loss::CrossEntropy,
+    CrossEntropyGrad = "cross_entropy_grad": loss::CrossEntropyGrad,
+    Embedding = "embedding": indexing::Embedding,
+    EmbeddingGrad = "embedding_grad": indexing::EmbeddingGrad,
+    Sgd = "sgd": optimizer::Sgd,
+    Adam = "adam": optimizer::Adam,
     Matmul = "matmul": contraction::Matmul,
 }
 

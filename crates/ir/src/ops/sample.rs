@@ -173,9 +173,13 @@ impl Sample {
         self.op.lower(&super::Signature { inputs: &inputs, outputs: &outputs })
     }
 
-    /// Whether the operation deliberately passes no gradient (piecewise constant).
+    /// Whether the operation deliberately passes no gradient (piecewise constant, or an optimizer update).
     #[must_use]
     pub fn is_without_gradient(&self) -> bool {
-        matches!(&self.op, Payload::Unary(u) if u.f == super::elementwise::Function::Floor)
+        match &self.op {
+            Payload::Unary(u) => u.f == super::elementwise::Function::Floor,
+            Payload::Sgd(_) | Payload::Adam(_) => true,
+            _ => false,
+        }
     }
 }

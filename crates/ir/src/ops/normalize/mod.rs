@@ -1,1 +1,166 @@
-//! (next)
+//! Normalisation along rows: softmax, log-softmax, layer norm, RMS norm, and their gradients.
+//!
+//! All lower to one row loop each, so a device may keep a row on chip, stream it, or split it into statistics and apply.
+
+mod layer_norm;
+mod layer_norm_grad;
+mod log_softmax;
+mod rms_norm;
+mod softmax;
+
+pub(crate) use layer_norm::LayerNorm;
+pub(crate) use layer_norm_grad::LayerNormGrad;
+pub(crate) use log_softmax::{LogSoftmax, LogSoftmaxGrad};
+pub(crate) use rms_norm::{RmsNorm, RmsNormGrad};
+pub(crate) use softmax::{Softmax, SoftmaxGrad};
+
+use super::reduce::row_split;
+use super::rule::need_dtype;
+use super::{Lowering, Signature};
+use crate::array::Array;
+use crate::attr::F32;
+use crate::graph::{Graph, Value};
+use crate::index::{Access, IndexExpr, Store};
+use crate::loops::{Body, Combine, LoopKind, Phase, Row};
+use crate::real::Real;
+use crate::scalar::{BinaryFn, ScalarExpr, ScalarId, UnaryFn};
+use crate::types::{DType, TensorType};
+
+/// The iteration of a row operation: extents of rows and columns, and the coordinates, over `rows ++ cols`, of an element
+/// of the tensor whose rows they are.
+pub(crate) struct Rows {
+    pub(crate) rows: Vec<usize>,
+    pub(crate) cols: Vec<usize>,
+    pub(crate) coords: Vec<IndexExpr>,
+}
+
+impl Rows {
+    /// Rows of `x` along one axis.
+    pub(crate) fn along(x: &TensorType, axis: usize) -> Self {
+        let (rows, cols, coords) = row_split(&x.dims, &[axis]);
+        Self { rows, cols, coords }
+    }
+
+    /// Rows of `x` along its last axis.
+    pub(crate) fn last(x: &TensorType) -> Self {
+        Self::along(x, x.rank().saturating_sub(1))
+    }
+
+    /// The element of the tensor the rows belong to.
+    pub(crate) fn element(&self) -> Access {
+        Access::at(self.coords.clone())
+    }
+
+    /// The element of a tensor that has one element per row.
+    pub(crate) fn statistic(&self) -> Access {
+        Access::identity(self.rows.len())
+    }
+
+    /// The element of a tensor that has one element per column.
+    pub(crate) fn weight(&self) -> Access {
+        Access::at(vec![IndexExpr::axis(self.rows.len())])
+    }
+
+    /// The row loop with these outputs: result 0 per element, the following results per row. Without a column body the
+    /// results are per row only, from result 0 on.
+    pub(crate) fn lower(
+        self,
+        io: &Signature<'_>,
+        phases: Vec<Phase>,
+        [row_body, col_body]: [Body; 2],
+    ) -> Lowering {
+        let per_element = col_body.expr.outputs().len();
+        let row_stores = (0..row_body.expr.outputs().len())
+            .map(|i| Store::identity(per_element + i, self.rows.len()))
+            .collect();
+        let col_stores =
+            (0..per_element).map(|result| Store { result, coords: self.coords.clone() }).collect();
+        let (rows, cols) = (self.rows, self.cols);
+        io.loop_of(LoopKind::Row(Row { rows, cols, phases, row_body, row_stores, col_body, col_stores }))
+    }
+}
+
+/// `max(m, lowest finite)` with m the row maximum in carry 0: what exponentials are shifted by. For a row of all -inf
+/// every shifted element is then -inf instead of NaN.
+pub(crate) fn shift(e: &mut ScalarExpr) -> ScalarId {
+    let (m, lowest) = (e.carry(0, DType::F32), e.f32(f32::MIN));
+    e.binary(BinaryFn::Max, m, lowest)
+}
+
+/// The phase that sums `exp(x - shift)` of operand 0.
+pub(crate) fn sum_of_exponentials(x: &TensorType, rows: &Rows) -> Phase {
+    let mut body = Body::new();
+    let v = body.load(0, x, rows.element());
+    let e = exponential(&mut body.expr, v);
+    body.output(e);
+    Phase { body, combines: vec![Combine::Sum] }
+}
+
+/// `exp(x - shift)`.
+pub(crate) fn exponential(e: &mut ScalarExpr, x: ScalarId) -> ScalarId {
+    let m = shift(e);
+    let d = e.sub(x, m);
+    e.unary(UnaryFn::Exp, d)
+}
+
+/// The sum of exponentials in a carry, at least 1: the largest element gives 1 unless the whole row is -inf.
+pub(crate) fn total(e: &mut ScalarExpr, carry: usize) -> ScalarId {
+    let (sum, one) = (e.carry(carry, DType::F32), e.f32(1.0));
+    e.binary(BinaryFn::Max, sum, one)
+}
+
+/// What the references of the softmax family need of one row: shift and total.
+pub(crate) fn row_statistics(row: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+    let larger = |m: f64, x: f64| if m.is_nan() || x.is_nan() { f64::NAN } else { m.max(x) };
+    let m = row.clone().fold(f64::from(f32::MIN), larger);
+    let sum: f64 = row.map(|x| (x - m).exp()).sum();
+    (m, if sum < 1.0 { 1.0 } else { sum })
+}
+
+/// The row of `x` along `axis` that `point` lies in.
+pub(crate) fn row_of<R: Real>(x: &Array<R>, point: &[usize], axis: usize) -> Vec<f64> {
+    let mut q = point.to_vec();
+    (0..x.dims()[axis])
+        .map(|i| {
+            q[axis] = i;
+            x.at(&q).f64()
+        })
+        .collect()
+}
+
+/// Checks a row of `f32` to normalise with weights of its length.
+fn check_norm(x: &TensorType, weights: &[(&str, &TensorType)], eps: F32) -> Result<usize, String> {
+    need_dtype("the operand", x, DType::F32)?;
+    let Some(&n) = x.dims.last() else {
+        return Err("a scalar has no axis to normalise".into());
+    };
+    for (what, w) in weights {
+        need_dtype(what, w, DType::F32)?;
+        if w.dims != [n] {
+            return Err(format!("{what} must be f32[{n}] for {x}, it is {w}"));
+        }
+    }
+    if !(eps.get() >= 0.0 && eps.get().is_finite()) {
+        return Err(format!("eps must be finite and not negative, it is {}", eps.get()));
+    }
+    Ok(n)
+}
+
+/// Checks that a tensor is `f32` of these dimensions.
+fn need_f32(what: &str, ty: &TensorType, dims: &[usize]) -> Result<(), String> {
+    let wanted = TensorType::f32(dims);
+    if *ty == wanted { Ok(()) } else { Err(format!("{what} must be {wanted}, it is {ty}")) }
+}
+
+/// Dimensions without the last.
+fn leading(x: &TensorType) -> &[usize] {
+    &x.dims[..x.rank().saturating_sub(1)]
+}
+
+impl Graph {
+    /// A tensor with one element per row, with a last axis of 1 so that it broadcasts along the row.
+    pub(crate) fn per_row(&mut self, x: Value) -> Value {
+        let rank = self.dims(x).len();
+        self.insert_axes(x, &[rank])
+    }
+}
