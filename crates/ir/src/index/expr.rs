@@ -44,6 +44,13 @@ impl Bound {
     pub fn holds(&self, point: &[usize]) -> bool {
         (self.lo..self.hi).contains(&self.expr.eval(point))
     }
+
+    /// Whether it provably holds at no point of the domain.
+    #[must_use]
+    pub fn is_never(&self, domain: Domain<'_>) -> bool {
+        let (lo, hi) = self.expr.range(domain);
+        hi < self.lo || lo >= self.hi
+    }
 }
 
 /// What is known about the axes: extents, and predicates that hold wherever the expression matters.
@@ -293,7 +300,7 @@ impl IndexExpr {
             hi = hi.saturating_add(b);
         }
         for bound in domain.bounds {
-            if bound.expr.terms == self.terms {
+            if bound.expr.terms == self.terms && !self.terms.is_empty() {
                 let shift = self.constant - bound.expr.constant;
                 lo = lo.max(bound.lo + shift);
                 hi = hi.min(bound.hi - 1 + shift);

@@ -30,6 +30,20 @@ fn padding_is_proved_and_overreach_is_refused() {
     assert!(Access::identity(1).verify(&[5], &[6]).is_err());
 }
 
+#[test]
+fn an_access_that_never_happens_is_in_range() {
+    let outside = IndexExpr::constant(-1);
+    let never = vec![Bound::new(outside.clone(), 0, 4)];
+    assert!(never[0].is_never(Domain::of(&[6])));
+    assert!(!Bound::new(IndexExpr::axis(0), 5, 9).is_never(Domain::of(&[6])));
+    let access = Access::at(vec![outside.clone(), IndexExpr::constant(0)]);
+    assert!(access.verify(&[4, 1], &[6]).is_err());
+    assert_eq!(access.when(never.clone(), crate::scalar::Scalar::f32(0.0)).verify(&[4, 1], &[6]), Ok(()));
+    // A predicate about a constant says nothing about other constants.
+    let assumed = Domain { extents: &[6], bounds: &never };
+    assert_eq!(IndexExpr::constant(0).range(assumed), (0, 0));
+}
+
 fn expr(depth: u32) -> BoxedStrategy<IndexExpr> {
     let leaf =
         prop_oneof![(0usize..3).prop_map(IndexExpr::axis), (-20i64..20).prop_map(IndexExpr::constant),];
