@@ -19,10 +19,12 @@ mod normalize;
 pub(crate) mod optimizer;
 mod pool;
 mod reduce;
+mod window;
 
 pub use rule::{Fragment, Lowering};
 pub(crate) use rule::{Rule, Signature, Vjp};
 pub use sample::{Fill, Sample, SampleInput};
+pub use window::Window2d;
 
 use crate::array::Array;
 use crate::graph::{IdLimit, Leaf};
@@ -126,6 +128,14 @@ ops! {
     Sgd = "sgd": optimizer::Sgd,
     Adam = "adam": optimizer::Adam,
     Matmul = "matmul": contraction::Matmul,
+    Conv2d = "conv2d": contraction::Conv2d,
+    Conv2dInputGrad = "conv2d_input_grad": contraction::Conv2dInputGrad,
+    Conv2dWeightGrad = "conv2d_weight_grad": contraction::Conv2dWeightGrad,
+    MaxPool2d = "max_pool2d": pool::MaxPool2d,
+    MaxPool2dGrad = "max_pool2d_grad": pool::MaxPool2dGrad,
+    MaxPool2dPick = "max_pool2d_pick": pool::MaxPool2dPick,
+    AvgPool2d = "avg_pool2d": pool::AvgPool2d,
+    AvgPool2dGrad = "avg_pool2d_grad": pool::AvgPool2dGrad,
 }
 
 impl Payload {
