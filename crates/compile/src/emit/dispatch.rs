@@ -251,9 +251,9 @@ impl Kernels {
         self.all.push(Kernel {
             name: instance.name.clone(),
             bindings: k.bindings.iter().map(access).collect(),
-            parameter_words: k.parameter_bytes() / 4,
+            parameter_words: k.parameter_bytes() as u32 / 4,
             workgroup_size: k.workgroup_size,
-            workgroup_bytes: k.workgroup_bytes(),
+            workgroup_bytes: k.workgroup_bytes() as u32,
             spirv: Vec::new(),
             wgsl: wgsl.clone(),
         });

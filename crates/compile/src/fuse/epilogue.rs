@@ -1,4 +1,4 @@
-//! Appending a pointwise loop to the contraction, reduction or row loop whose result it reads.
+//! Appending a pointwise loop to the loop whose result it reads.
 //!
 //! The pointwise loop must read the result through a bijection (in place, reshaped or permuted). Its axes are rewritten over
 //! the producer's output axes, its reads of the result become the value at hand, and its results become further results of
@@ -10,14 +10,15 @@ use crate::lower::{LoopGraph, LoopNode, TensorId};
 use griffinfly_ir::index::{Access, Domain, IndexExpr, Store};
 use griffinfly_ir::loops::{Body, Loop, LoopKind, Map};
 
-/// Joins one pair, if any qualifies.
-pub(super) fn step(graph: &mut LoopGraph, max_bindings: usize) -> bool {
+/// Joins one pair, if any qualifies; pointwise loops are joined to pointwise loops only if `onto_maps`.
+pub(super) fn step(graph: &mut LoopGraph, max_bindings: usize, onto_maps: bool) -> bool {
     let (consumers, producers, roots) = (graph.consumers(), graph.producers(), graph.roots());
     for m in 0..graph.loops.len() {
         let LoopKind::Map(map) = &graph.loops[m].l.kind else { continue };
         for &t in &graph.loops[m].inputs {
             let Some(p) = producers[t.index()] else { continue };
-            if graph.loops[p].phase != graph.loops[m].phase {
+            let is_map = matches!(graph.loops[p].l.kind, LoopKind::Map(_));
+            if graph.loops[p].phase != graph.loops[m].phase || (is_map && !onto_maps) {
                 continue;
             }
             let others: Vec<TensorId> =
@@ -61,6 +62,7 @@ fn sites(l: &Loop) -> Vec<Site<'_>> {
             Site { body: &r.row_body, stores: &r.row_stores, extents: r.rows.clone() },
             Site { body: &r.col_body, stores: &r.col_stores, extents: r.domain() },
         ],
+        LoopKind::Map(m) => vec![Site { body: &m.body, stores: &m.stores, extents: m.domain.clone() }],
         _ => Vec::new(),
     }
 }
@@ -121,6 +123,7 @@ fn join(producer: &LoopNode, reader: &LoopNode, map: &Map, keep: &[bool]) -> Opt
 fn set_site(l: &mut Loop, which: usize, body: Body, stores: Vec<Store>) {
     match (&mut l.kind, which) {
         (LoopKind::Contract(c), _) => (c.epilogue, c.stores) = (body, stores),
+        (LoopKind::Map(m), _) => (m.body, m.stores) = (body, stores),
         (LoopKind::Row(r), 0) => (r.row_body, r.row_stores) = (body, stores),
         (LoopKind::Row(r), _) => (r.col_body, r.col_stores) = (body, stores),
         _ => {}
@@ -147,6 +150,7 @@ fn drop_results(node: &mut LoopNode, keep: &[bool]) {
             filter(&mut r.row_body, &mut r.row_stores);
             filter(&mut r.col_body, &mut r.col_stores);
         }
+        LoopKind::Map(m) => filter(&mut m.body, &mut m.stores),
         _ => {}
     }
     node.outputs = kept.iter().map(|&r| node.outputs[r]).collect();

@@ -2,7 +2,7 @@
 //!
 //! Input and output are loop graphs that compute the same values. Three moves, all value-preserving:
 //!
-//! * a pointwise loop that reads a contraction's or reduction's result in place becomes its *epilogue* ([`epilogue`]);
+//! * a pointwise loop that reads another loop's result in place becomes its *epilogue* ([`epilogue`]);
 //! * a pointwise loop or view is inlined into its readers as a *prologue*, its index maps composed ([`prologue`]);
 //! * independent pointwise loops over one domain are joined into one with several results ([`siblings`]).
 //!
@@ -27,8 +27,9 @@ pub fn run(mut graph: LoopGraph, target: &Target) -> LoopGraph {
     let max_bindings = (target.max_bindings as usize).min(64);
     loop {
         let before = graph.loops.len();
-        while epilogue::step(&mut graph, max_bindings) {}
+        while epilogue::step(&mut graph, max_bindings, false) {}
         while prologue::step(&mut graph, max_bindings) {}
+        while epilogue::step(&mut graph, max_bindings, true) {}
         graph.drop_dead();
         if graph.loops.len() == before {
             break;

@@ -5,7 +5,7 @@
 
 use super::substitute::{View, substitute};
 use super::{INDEX_COST_LIMIT, depends_on};
-use crate::lower::{LoopGraph, LoopNode, Phase};
+use crate::lower::{LoopGraph, LoopNode};
 use griffinfly_ir::index::{Access, Domain};
 use griffinfly_ir::loops::{Body, LoopKind, Map};
 use griffinfly_ir::scalar::ScalarNode;
@@ -49,9 +49,6 @@ fn worth_it(graph: &LoopGraph, node: &LoopNode, map: &Map, readers: &[usize]) ->
     readers.iter().all(|&c| {
         let reader = &graph.loops[c];
         if reader.phase != node.phase {
-            return false;
-        }
-        if reader.phase == Phase::Update && loads > 0 {
             return false;
         }
         match &reader.l.kind {

@@ -1,0 +1,3 @@
+//! Tests of the compiler without a device: host programs run through the slow loop interpreter.
+
+mod programs;
