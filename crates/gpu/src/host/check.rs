@@ -4,7 +4,7 @@ use super::overlap;
 use super::soundness;
 use crate::error::GpuError;
 use griffinfly_compile::program::{
-    Arena, Binding, Dispatch, ExternalKind, FORMAT, Place, Program, Role, Work,
+    Arena, Binding, BindingAccess, Dispatch, ExternalKind, FORMAT, Place, Program, Role, Work,
 };
 use griffinfly_ir::target::Backend;
 use griffinfly_ir::types::TensorType;
@@ -72,6 +72,18 @@ fn check_binding(program: &Program, b: &Binding, ty: &TensorType) -> Result<(), 
     Ok(())
 }
 
+/// A result may be written: the binding says so and the arena is not the host's own.
+fn check_written(program: &Program, b: &Binding) -> Result<(), String> {
+    let role = &arena(program, b.arena.0)?.role;
+    match (role, b.access) {
+        (Role::Inputs | Role::Scalars | Role::Constants, _) => {
+            Err(format!("a result in an arena of {role:?}"))
+        }
+        (_, BindingAccess::Write) => Ok(()),
+        (_, BindingAccess::Read) => Err("a result bound for reading".into()),
+    }
+}
+
 fn check_dispatch(program: &Program, d: &Dispatch) -> Result<(), String> {
     if !matches!(d.work, Work::Loop) {
         return Err("is a kernel, the host runs loops".into());
@@ -84,6 +96,9 @@ fn check_dispatch(program: &Program, d: &Dispatch) -> Result<(), String> {
     }
     for (i, (b, ty)) in d.bindings.iter().zip(types).enumerate() {
         check_binding(program, b, ty).map_err(|e| format!("binding {i}: {e}"))?;
+        if i >= l.operands.len() {
+            check_written(program, b).map_err(|e| format!("binding {i}: {e}"))?;
+        }
     }
     overlap::check_dispatch(l, &d.bindings)
 }

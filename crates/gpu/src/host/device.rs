@@ -4,7 +4,7 @@ use super::check::{self, usage};
 use super::executor::HostExecutor;
 use super::memory::Words;
 use super::workers::Workers;
-use super::{Faults, HostOptions};
+use super::{FaultPlan, HostOptions};
 use crate::device::{Buffer, Device, DeviceInfo, Executor};
 use crate::error::GpuError;
 use griffinfly_compile::program::{ArenaId, Program};
@@ -16,16 +16,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(super) struct Shared {
     /// The threads. Whoever touches memory holds this lock: steps, reads and writes exclude each other.
     workers: Mutex<Workers>,
-    account: Mutex<Account>,
-    faults: Faults,
-}
-
-/// What has been allocated and submitted.
-#[derive(Default)]
-struct Account {
-    bytes: u64,
-    allocations: u64,
-    submissions: u64,
+    /// Bytes allocated.
+    allocated: Mutex<u64>,
+    budget: Option<u64>,
+    faults: FaultPlan,
 }
 
 /// The CPU as a device.
@@ -44,8 +38,8 @@ pub(super) struct HostBuffer {
 
 impl Drop for HostBuffer {
     fn drop(&mut self) {
-        let mut account = self.shared.account.lock().unwrap_or_else(PoisonError::into_inner);
-        account.bytes = account.bytes.saturating_sub(self.bytes);
+        let mut allocated = self.shared.allocated.lock().unwrap_or_else(PoisonError::into_inner);
+        *allocated = allocated.saturating_sub(self.bytes);
     }
 }
 
@@ -80,25 +74,22 @@ impl Shared {
     /// Zeroed memory within the budget.
     pub(super) fn allocate(self: &Arc<Self>, what: &str, bytes: u64) -> Result<HostBuffer, GpuError> {
         let refused = || GpuError::OutOfMemory { what: what.to_owned(), bytes };
-        let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
-        account.allocations += 1;
-        if self.faults.fail_allocation == Some(account.allocations) {
+        if self.faults.allocation_fails() {
             return Err(refused());
         }
-        let total = account.bytes.checked_add(bytes).ok_or_else(refused)?;
-        if self.faults.memory_bytes.is_some_and(|budget| total > budget) {
+        let mut allocated = self.allocated.lock().unwrap_or_else(PoisonError::into_inner);
+        let total = allocated.checked_add(bytes).ok_or_else(refused)?;
+        if self.budget.is_some_and(|budget| total > budget) {
             return Err(refused());
         }
         let words = Words::zeroed(bytes).ok_or_else(refused)?;
-        account.bytes = total;
+        *allocated = total;
         Ok(HostBuffer { words, bytes, shared: self.clone() })
     }
 
-    /// Counts a submission; fails where that was asked for.
-    pub(super) fn count_submission(&self) -> Result<(), GpuError> {
-        let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
-        account.submissions += 1;
-        if self.faults.fail_submission == Some(account.submissions) {
+    /// Fails where a test asked for it, before a step does anything.
+    pub(super) fn start_step(&self) -> Result<(), GpuError> {
+        if self.faults.submit_fails() {
             return Err(GpuError::Driver { call: "submit", result: "injected failure".into() });
         }
         Ok(())
@@ -115,11 +106,12 @@ impl HostDevice {
             name: format!("host CPU, {} threads", workers.threads()),
             driver: concat!("griffinfly host ", env!("CARGO_PKG_VERSION")).into(),
             is_hardware_gpu: false,
-            memory_bytes: options.faults.memory_bytes.unwrap_or_else(system_memory),
+            memory_bytes: options.memory_bytes.unwrap_or_else(system_memory),
         };
         let shared = Shared {
             workers: Mutex::new(workers),
-            account: Mutex::default(),
+            allocated: Mutex::default(),
+            budget: options.memory_bytes,
             faults: options.faults.clone(),
         };
         HostDevice { shared: Arc::new(shared), info, target: Target::host() }

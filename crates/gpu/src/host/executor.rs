@@ -85,7 +85,7 @@ impl HostExecutor {
         for c in &self.program.constants {
             if let Memory::Own(buffer) = &self.memory[c.place.arena.index()] {
                 for (i, w) in c.words.iter().enumerate() {
-                    buffer.words().write_bytes(c.place.offset as usize + 4 * i, &w.to_le_bytes());
+                    buffer.words().write_bytes(c.place.offset as usize + 4 * i, &w.to_ne_bytes());
                 }
             }
         }
@@ -195,7 +195,7 @@ impl Executor for HostExecutor {
     }
 
     fn submit(&mut self, sections: Sections) -> Result<Ticket, GpuError> {
-        self.shared.count_submission()?;
+        self.shared.start_step()?;
         self.run(sections, None);
         let slot = (self.submitted % SLOTS as u64) as usize;
         let mut outputs = std::mem::take(&mut self.outputs[slot]);
@@ -236,7 +236,7 @@ impl Executor for HostExecutor {
     }
 
     fn profile(&mut self, sections: Sections) -> Result<StepTiming, GpuError> {
-        self.shared.count_submission()?;
+        self.shared.start_step()?;
         let mut timing = StepTiming::default();
         self.run(sections, Some(&mut timing));
         Ok(timing)

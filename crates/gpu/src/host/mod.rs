@@ -19,6 +19,7 @@ mod device;
 mod evaluate;
 mod executor;
 mod factor;
+mod faults;
 mod functions;
 mod map;
 mod memory;
@@ -33,6 +34,8 @@ mod space;
 mod tiling;
 mod workers;
 
+pub use faults::FaultPlan;
+
 use crate::device::Device;
 use std::sync::Arc;
 
@@ -41,19 +44,10 @@ use std::sync::Arc;
 pub struct HostOptions {
     /// Threads; as many as the machine offers where not given.
     pub threads: Option<usize>,
-    /// Failures to inject.
-    pub faults: Faults,
-}
-
-/// Failures a test can ask for.
-#[derive(Clone, Debug, Default)]
-pub struct Faults {
-    /// Bytes that can be allocated in all.
+    /// Bytes that may be allocated in all; no limit where not given.
     pub memory_bytes: Option<u64>,
-    /// The allocation that fails, counted from 1.
-    pub fail_allocation: Option<u64>,
-    /// The submission (steps and profiles) that fails, counted from 1.
-    pub fail_submission: Option<u64>,
+    /// Failures to inject, for tests.
+    pub faults: FaultPlan,
 }
 
 /// The CPU, with all its threads.

@@ -1,3 +1,4 @@
 //! Tests of the devices through their public interface.
 
+mod host;
 mod vulkan_device;
