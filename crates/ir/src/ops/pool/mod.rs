@@ -18,7 +18,7 @@ pub(crate) use max_pick::MaxPool2dPick;
 use super::rule::need_dtype;
 use super::window::{Span, Window2d, axis, require};
 use crate::index::{Access, Bound, Domain, IndexExpr, Store};
-use crate::loops::{Body, Combine, LoopKind, Phase, Row};
+use crate::loops::{Body, Combine, LoopKind, Map, Phase, Row};
 use crate::scalar::Scalar;
 use crate::types::{DType, MAX_ELEMENTS, TensorType};
 use serde::{Deserialize, Serialize};
@@ -179,8 +179,12 @@ impl Walk {
         })
     }
 
-    /// The sum of `body`, stored in place.
+    /// The sum of `body`, stored in place; a map where there is one column, as for the gradients of windows that do not
+    /// overlap.
     fn sum(self, body: Body) -> LoopKind {
+        if self.cols.iter().all(|c| *c == 1) {
+            return LoopKind::Map(Map { domain: self.rows, body, stores: vec![Store::identity(0, 4)] });
+        }
         let mut row_body = Body::new();
         let sum = row_body.expr.carry(0, DType::F32);
         row_body.output(sum);

@@ -3,9 +3,10 @@
 use crate::array::Array;
 use crate::eval::eval;
 use crate::graph::{Graph, LeafKind, Value};
+use crate::loops::Archetype;
 use crate::ops::pool::{MaxPool2d, MaxPool2dGrad, Pool};
 use crate::ops::window::tests::both;
-use crate::ops::{Payload, Window2d};
+use crate::ops::{Lowering, Payload, Signature, Window2d};
 use crate::types::TensorType;
 use std::collections::HashMap;
 
@@ -52,6 +53,22 @@ fn windows_that_overlap_add_their_gradients() {
     let e = eval(&g, &HashMap::from([("x".to_string(), fed)])).expect("fed");
     assert_eq!(e.get(y).data, [5., 5., 1., 5., 9., 9., 1., 9., 9.]);
     assert_eq!(e.get(d[0]).data, [7., 0., 0., 0., 10., 0., 0., 0., 28.]);
+}
+
+#[test]
+fn gradients_of_windows_that_do_not_overlap_are_maps() {
+    let archetype = |stride| {
+        let pool = Pool { kernel: [2, 2], window: Window2d::strided(stride) };
+        let y = [1, 3, 6 / stride, 6 / stride].map(|d| d - usize::from(stride == 1 && d == 6));
+        let inputs = [TensorType::new(crate::types::DType::I32, y), TensorType::f32(y)];
+        let op = Payload::MaxPool2dGrad(MaxPool2dGrad { pool, size: [6, 6] });
+        let outputs = op.infer(&inputs).expect("the inputs fit");
+        match op.lower(&Signature { inputs: &inputs, outputs: &outputs }) {
+            Lowering::Loop(l) => l.archetype(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!((archetype(2), archetype(1)), (Archetype::Map, Archetype::Window));
 }
 
 #[test]
