@@ -1,3 +1,4 @@
 //! Tests of the compiler without a device: host programs run through the slow loop interpreter.
 
+mod digits;
 mod programs;

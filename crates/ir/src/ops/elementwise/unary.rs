@@ -131,9 +131,10 @@ impl Function {
                 g.mul(dy, d)
             }
             Function::Relu => {
-                // The derivative at 0 is 0; a NaN in x reaches the gradient through dy only.
+                // y > 0 exactly where x > 0, so x need not be kept. The derivative at 0 is 0; a NaN in x reaches the
+                // gradient through dy only.
                 let zero = g.scalar(0.0);
-                let up = g.lt(zero, x);
+                let up = g.lt(zero, y);
                 g.select(up, dy, zero)
             }
             Function::Silu => silu_derivative(g, x, y, dy),

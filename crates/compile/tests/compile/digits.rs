@@ -1,0 +1,57 @@
+//! The digits network: its training program stays small.
+
+use super::programs::{check, feeds};
+use griffinfly_compile::{Options, compile};
+use griffinfly_ir::graph::{Graph, Init, Value};
+use griffinfly_ir::ops::Window2d;
+use griffinfly_ir::optimizer::{AdamConfig, Optimizer, SgdConfig, attach};
+use griffinfly_ir::target::Target;
+
+fn affine(g: &mut Graph, name: &str, y: Value, dims: &[usize]) -> Value {
+    let b = g.parameter(&format!("{name}.bias"), dims, Init::ZEROS);
+    g.add(y, b)
+}
+
+/// Two convolutions, pooling, a hidden layer, cross-entropy, Adam.
+fn digits(batch: usize, optimizer: &Optimizer) -> Graph {
+    let mut g = Graph::new();
+    let x = g.input("image", [batch, 1, 8, 8]);
+    let labels = g.input_ids("label", [batch]);
+    let mut h = x;
+    for (name, from, to) in [("conv1", 1, 16), ("conv2", 16, 32)] {
+        let w = g.parameter(&format!("{name}.weight"), [to, from, 3, 3], Init::Normal(0.1.into()));
+        h = g.conv2d(h, w, Window2d { stride: [1, 1], padding: [[1, 1], [1, 1]] });
+        h = affine(&mut g, name, h, &[to, 1, 1]);
+        h = g.relu(h);
+    }
+    h = g.max_pool2d(h, [2, 2], Window2d { stride: [2, 2], padding: [[0, 0], [0, 0]] });
+    h = g.flatten(h, 1);
+    for (name, from, to) in [("fc1", 512, 64), ("fc2", 64, 10)] {
+        let w = g.parameter(&format!("{name}.weight"), [to, from], Init::Normal(0.1.into()));
+        h = g.matmul_with(h, w, [false, true]);
+        h = affine(&mut g, name, h, &[to]);
+        if name == "fc1" {
+            h = g.relu(h);
+        }
+    }
+    let loss = g.cross_entropy(h, labels);
+    g.output("loss", loss);
+    attach(&mut g, optimizer, loss).expect("differentiable");
+    g
+}
+
+#[test]
+fn the_training_program_has_at_most_30_dispatches() {
+    let p = compile(&digits(64, &Optimizer::Adam(AdamConfig::default())), &Target::host(), &Options::default()).expect("compiles");
+    assert!(p.dispatches.len() <= 30, "{} dispatches\n{p}", p.dispatches.len());
+    println!("{p}\n{}", p.summary());
+}
+
+#[test]
+fn a_training_step_of_a_convolutional_network_equals_the_oracle() {
+    // Plain descent: Adam's first step divides a gradient by its own size, which turns rounding of gradients near zero into
+    // differences of whole steps.
+    let g = digits(3, &Optimizer::Sgd(SgdConfig::default()));
+    g.finish().expect("builds");
+    check(&g, &feeds(&g), "digits");
+}
