@@ -10,8 +10,21 @@
 
 pub mod contract;
 mod emit;
+mod map;
+mod row;
+mod scatter;
+mod update;
 
+pub use emit::limits;
+pub use map::realise_map;
+pub use row::{RowRealisation, realise_row, realise_row_as};
+pub use scatter::realise_scatter;
+pub use update::realise_update;
+
+use crate::KernelError;
 use crate::kir::Kernel;
+use griffinfly_ir::loops::{Loop, LoopKind};
+use griffinfly_ir::target::Target;
 
 /// What a binding of an instance refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,4 +59,18 @@ pub struct Realisation {
     pub dispatches: Vec<Instance>,
     /// Bytes of each scratch buffer.
     pub scratch: Vec<u64>,
+}
+
+/// Realises a loop as its kind, its sizes and the target suggest.
+///
+/// # Errors
+/// A loop that needs more than the target allows, or that no family covers.
+pub fn realise(l: &Loop, target: &Target) -> Result<Realisation, KernelError> {
+    match &l.kind {
+        LoopKind::Map(_) => realise_map(l, target),
+        LoopKind::Row(_) => realise_row(l, target),
+        LoopKind::Scatter(_) => realise_scatter(l, target),
+        LoopKind::Update(_) => realise_update(l, target),
+        LoopKind::Contract(_) => contract::realise(l, target),
+    }
 }

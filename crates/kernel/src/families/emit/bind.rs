@@ -19,7 +19,8 @@ pub(crate) fn element_type(dtype: DType) -> Type {
 }
 
 /// What a target allows one kernel.
-pub(crate) fn limits(target: &Target) -> KernelLimits {
+#[must_use]
+pub fn limits(target: &Target) -> KernelLimits {
     KernelLimits {
         max_workgroup_bytes: target.max_workgroup_bytes,
         max_invocations: target.max_invocations,

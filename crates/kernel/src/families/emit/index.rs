@@ -119,7 +119,7 @@ pub(crate) fn flat_axis(first: usize, extents: &[usize]) -> IndexExpr {
 }
 
 /// The expression without axes of extent 1, which are 0.
-fn squeezed(expr: &IndexExpr, extents: &[usize]) -> IndexExpr {
+pub(crate) fn squeezed(expr: &IndexExpr, extents: &[usize]) -> IndexExpr {
     let still = |axis: &usize| extents.get(*axis).is_some_and(|extent| *extent == 1);
     let mut sum = IndexExpr::constant(expr.offset());
     let mut changed = false;

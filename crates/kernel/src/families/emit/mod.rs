@@ -11,9 +11,10 @@ mod bind;
 mod index;
 mod scalar;
 
-pub(crate) use bind::{Bindings, Draft, element_type, fold_groups, limits};
-pub(crate) use index::{decompose, flat_axis};
-pub(crate) use scalar::{binary, combine_value, constant, to_stored};
+pub use bind::limits;
+pub(crate) use bind::{Bindings, Draft, element_type, fold_groups};
+pub(crate) use index::{decompose, flat_axis, squeezed};
+pub(crate) use scalar::{binary, cast, combine_value, constant, to_stored};
 
 use crate::KernelError;
 use crate::kir::{Buffer, Builder, Expr, Scalar};
@@ -42,12 +43,25 @@ pub(crate) struct Env<'a, 'b> {
 
 /// The outputs of a body at a point; truth values as `bool`.
 pub(crate) fn body<'b>(b: &'b Builder, body: &Body, env: &Env<'_, 'b>) -> Result<Vec<Expr<'b>>, KernelError> {
+    let mut loads = vec![None; body.loads.len()];
+    fill_loads(b, body, env, &mut loads)?;
+    body_of_loads(b, body, env, &loads)
+}
+
+/// Emits the loads that the outputs of a body need and that have no value yet.
+pub(crate) fn fill_loads<'b>(
+    b: &'b Builder,
+    body: &Body,
+    env: &Env<'_, 'b>,
+    loads: &mut [Option<Expr<'b>>],
+) -> Result<(), KernelError> {
     let mut point = Point::new(b, env);
-    let mut loads: Vec<Option<Expr<'b>>> = vec![None; body.loads.len()];
     for k in needed(body) {
-        loads[k] = Some(point.load(body, k, &loads)?);
+        if loads[k].is_none() {
+            loads[k] = Some(point.load(body, k, loads)?);
+        }
     }
-    point.evaluate(body, &loads)
+    Ok(())
 }
 
 /// As [`body`], with the values of its loads given.
@@ -178,7 +192,7 @@ impl<'a, 'e, 'b> Point<'a, 'e, 'b> {
             ScalarNode::Select(c, x, y) => {
                 scalar::select(values[c.index()], values[x.index()], values[y.index()])
             }
-            ScalarNode::Cast(dtype, x) => scalar::cast(*dtype, values[x.index()]),
+            ScalarNode::Cast(dtype, x) => cast(*dtype, values[x.index()]),
         })
     }
 }

@@ -101,7 +101,7 @@ fn quotient<'b>(x: Expr<'b>, y: Expr<'b>) -> Expr<'b> {
 }
 
 /// Value conversion.
-pub(super) fn cast(dtype: DType, x: Expr<'_>) -> Expr<'_> {
+pub(crate) fn cast(dtype: DType, x: Expr<'_>) -> Expr<'_> {
     let b = x.builder();
     match (dtype, x.ty().scalar) {
         (DType::F32, Scalar::Bool) => select(x, b.constant(1.0_f32), b.constant(0.0_f32)),
