@@ -75,11 +75,21 @@ impl Graph {
         Value::POISON
     }
 
+    /// Whether a value comes from a failed call, which has been recorded already unless it was made on another graph.
+    #[track_caller]
+    fn poisoned(&mut self, op: &str, values: &[Value]) -> bool {
+        let poisoned = values.iter().any(|v| v.is_poison());
+        if poisoned && self.errors.is_empty() {
+            self.fail(op, values, "an operand comes from a failed call on another graph".into());
+        }
+        poisoned
+    }
+
     /// Applies an operation and gives all its results.
     #[track_caller]
     pub(crate) fn apply_all(&mut self, op: Payload, inputs: &[Value]) -> Vec<Value> {
         let results = op.result_count();
-        if inputs.iter().any(|v| v.is_poison()) {
+        if self.poisoned(op.name(), inputs) {
             return vec![Value::POISON; results];
         }
         let types: Option<Vec<TensorType>> = inputs.iter().map(|v| self.ty(*v).cloned()).collect();
@@ -155,7 +165,11 @@ impl Graph {
     /// Declares a named output.
     #[track_caller]
     pub fn output(&mut self, name: &str, value: Value) {
-        if value.is_poison() {
+        if self.poisoned("output", &[value]) {
+            return;
+        }
+        if self.ty(value).is_none() {
+            self.fail("output", &[], format!("'{name}' is a value of another graph"));
             return;
         }
         if self.outputs.iter().any(|o| o.name == name) {
@@ -168,7 +182,7 @@ impl Graph {
     /// Declares that a parameter or state takes this value at the end of the step.
     #[track_caller]
     pub fn update(&mut self, leaf: Value, value: Value) {
-        if leaf.is_poison() || value.is_poison() {
+        if self.poisoned("update", &[leaf, value]) {
             return;
         }
         let updatable = self.as_leaf(leaf.node).is_some_and(|l| l.is_persistent());

@@ -125,6 +125,9 @@ impl Graph {
     /// State of a kind (a moment) that mirrors a parameter; named `parameter.kind`, starts as zeros.
     #[track_caller]
     pub fn mirror(&mut self, kind: &str, parameter: Value) -> Value {
+        if parameter.is_poison() {
+            return parameter;
+        }
         let Some(leaf) = self.as_leaf(parameter.node).cloned() else {
             return self.fail("mirror", &[parameter], "mirrors a value that is no parameter".into());
         };
@@ -189,7 +192,8 @@ impl Graph {
         value
     }
 
-    fn check_name(&self, name: &str) -> Result<(), String> {
+    /// Whether a leaf may have this name.
+    pub(super) fn check_name(&self, name: &str) -> Result<(), String> {
         if name.is_empty() || name.len() > 255 {
             return Err(format!("name '{name}' has {} bytes, 1 to 255 are allowed", name.len()));
         }

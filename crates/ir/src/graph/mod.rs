@@ -19,6 +19,7 @@ mod verify;
 pub use build::{BuildError, BuildErrors};
 pub use leaf::{ConstantData, IdLimit, Init, Leaf, LeafKind};
 pub use text::ParseError;
+pub use transform::Replace;
 pub use verify::Fault;
 
 use crate::ops::Payload;

@@ -9,7 +9,7 @@
 //!
 //! Attributes are the JSON form of the operation's payload. A parsed graph is verified before it is returned.
 
-use super::{Graph, Node, NodeId, Op, Output, Region, Update, Value};
+use super::{Graph, LeafKind, Node, NodeId, Op, Output, Region, Update, Value};
 use crate::ops::Payload;
 use crate::types::{DType, TensorType};
 use std::collections::BTreeSet;
@@ -127,10 +127,13 @@ impl<'a> Cursor<'a> {
         self.expect("@")?;
         let labels: Vec<String> = self.json()?;
         let labels: BTreeSet<u32> = labels.into_iter().map(|l| intern(g, l)).collect();
-        if let Payload::Leaf(leaf) = &payload
-            && !leaf.name.is_empty()
-        {
-            g.names.insert(leaf.name.clone(), id);
+        if let Payload::Leaf(leaf) = &payload {
+            if !matches!(leaf.kind, LeafKind::Constant(_)) {
+                g.check_name(&leaf.name)?;
+                g.names.insert(leaf.name.clone(), id);
+            } else if !leaf.name.is_empty() {
+                return Err(format!("a constant has the name '{}'", leaf.name));
+            }
         }
         g.nodes.push(Node { op: Op(payload), inputs, types, region, labels });
         Ok(())

@@ -10,15 +10,17 @@ use crate::ops::{Fragment, Lowering, Payload, Signature};
 use crate::types::TensorType;
 use std::collections::{BTreeSet, HashMap};
 
+/// What a pass puts in place of a node, if anything: from the new graph, the old node and its inputs in the new graph, the
+/// values that stand for the node's results.
+pub type Replace<'a> = dyn FnMut(&mut Graph, NodeId, &[Value]) -> Option<Vec<Value>> + 'a;
+
 impl Graph {
     /// A new graph in which `replace` may supply the results of a node (given the new graph and the node's inputs there).
     #[must_use]
-    pub fn rebuild(
-        &self,
-        replace: &mut dyn FnMut(&mut Graph, NodeId, &[Value]) -> Option<Vec<Value>>,
-    ) -> Graph {
+    pub fn rebuild(&self, replace: &mut Replace<'_>) -> Graph {
         let live = self.live();
-        let mut new = Graph { errors: self.errors.clone(), sharing: Some(HashMap::new()), ..Graph::default() };
+        let mut new =
+            Graph { errors: self.errors.clone(), sharing: Some(HashMap::new()), ..Graph::default() };
         let mut image: HashMap<Value, Value> = HashMap::new();
         for id in self.ids().filter(|id| live[id.index()]) {
             let node = self.node(id);

@@ -99,7 +99,8 @@ impl Access {
         for b in &self.valid {
             let b = Bound::new(b.expr.substitute(map, assumed), b.lo, b.hi);
             let (lo, hi) = b.expr.range(assumed);
-            if !(lo >= b.lo && hi < b.hi) && !valid.contains(&b) {
+            let proved = lo >= b.lo && hi < b.hi;
+            if !proved && !valid.contains(&b) {
                 valid.push(b);
             }
         }

@@ -56,7 +56,7 @@ pub enum Lowering {
     /// One loop whose operands are the inputs and whose results are the outputs.
     Loop(Box<Loop>),
     /// A graph over the inputs.
-    Expansion(Fragment),
+    Expansion(Box<Fragment>),
 }
 
 /// A graph with one placeholder per input and the values of the results.
@@ -86,7 +86,7 @@ impl Fragment {
 impl Signature<'_> {
     /// Lowers to smaller operations.
     pub(crate) fn expand(&self, f: impl FnOnce(&mut Graph, &[Value]) -> Vec<Value>) -> Lowering {
-        Lowering::Expansion(Fragment::new(self.inputs, f))
+        Lowering::Expansion(Box::new(Fragment::new(self.inputs, f)))
     }
 
     /// Lowers to a loop of this kind.

@@ -95,8 +95,8 @@ impl Rule for Matmul {
             for i in 0..k {
                 let ap = if self.transpose_a { [i, mn[0]] } else { [mn[0], i] };
                 let bp = if self.transpose_b { [mn[1], i] } else { [i, mn[1]] };
-                sum += a.at_broadcast(&[batch, &ap].concat()[p.len() - a.ty.rank()..].to_vec())
-                    * b.at_broadcast(&[batch, &bp].concat()[p.len() - b.ty.rank()..].to_vec());
+                sum += a.at_broadcast(&[batch, &ap].concat()[p.len() - a.ty.rank()..])
+                    * b.at_broadcast(&[batch, &bp].concat()[p.len() - b.ty.rank()..]);
             }
             sum
         })]

@@ -29,10 +29,10 @@ impl Group {
 
     fn extents(&self, taken: &[usize]) -> Result<Vec<usize>, String> {
         let total: usize = taken.iter().product();
-        let known: usize = self.give.iter().flatten().product();
+        let known = self.give.iter().flatten().fold(1, |n: usize, &d| n.saturating_mul(d));
         match self.give.iter().filter(|g| g.is_none()).count() {
             0 if known == total => {}
-            1 if known > 0 && total % known == 0 => {}
+            1 if known > 0 && total.is_multiple_of(known) => {}
             0 | 1 => return Err(format!("{taken:?} ({total} elements) cannot become {:?}", self.give)),
             n => return Err(format!("{n} extents of a group are left out, at most one may be")),
         }
@@ -47,7 +47,7 @@ impl Rule for Reshape {
 
     fn infer(&self, inputs: &[TensorType]) -> Result<Vec<TensorType>, String> {
         let x = &inputs[0];
-        let taken: usize = self.groups.iter().map(|g| g.take).sum();
+        let taken = self.groups.iter().fold(0, |n: usize, g| n.saturating_add(g.take));
         if taken != x.rank() {
             return Err(format!("groups take {taken} axes of {x}"));
         }
@@ -109,9 +109,9 @@ impl Graph {
     #[track_caller]
     pub fn merge_axes(&mut self, x: Value, first: usize, count: usize) -> Value {
         let rank = self.dims(x).len();
-        let mut groups = vec![Group::keep(); first];
+        let mut groups = vec![Group::keep(); first.min(rank + 1)];
         groups.push(Group { take: count, give: vec![None] });
-        groups.resize(groups.len() + rank.saturating_sub(first + count), Group::keep());
+        groups.resize(groups.len() + rank.saturating_sub(first.saturating_add(count)), Group::keep());
         self.apply(Payload::Reshape(Reshape { groups }), &[x])
     }
 
@@ -119,9 +119,9 @@ impl Graph {
     #[track_caller]
     pub fn split_axis(&mut self, x: Value, axis: usize, extents: &[usize]) -> Value {
         let rank = self.dims(x).len();
-        let mut groups = vec![Group::keep(); axis];
+        let mut groups = vec![Group::keep(); axis.min(rank + 1)];
         groups.push(Group { take: 1, give: extents.iter().map(|&e| (e > 0).then_some(e)).collect() });
-        groups.resize(groups.len() + rank.saturating_sub(axis + 1), Group::keep());
+        groups.resize(groups.len() + rank.saturating_sub(axis.saturating_add(1)), Group::keep());
         self.apply(Payload::Reshape(Reshape { groups }), &[x])
     }
 

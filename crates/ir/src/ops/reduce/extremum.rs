@@ -173,6 +173,7 @@ impl Rule for ExtremumGrad {
 }
 
 impl Graph {
+    #[track_caller]
     fn extremum(&mut self, x: Value, axes: &[isize], max: bool) -> (Value, Value) {
         let axes = self.resolve_axes(x, axes);
         let all = self.apply_all(Payload::Extremum(Extremum { axes, keep: false, max }), &[x]);

@@ -111,6 +111,7 @@ impl Rule for Sum {
 }
 
 impl Graph {
+    #[track_caller]
     fn reduce(&mut self, x: Value, axes: &[isize], keep: bool, mean: bool) -> Value {
         let axes = self.resolve_axes(x, axes);
         self.apply(Payload::Sum(Sum { axes, keep, mean }), &[x])

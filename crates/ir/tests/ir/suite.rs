@@ -1,7 +1,7 @@
 //! The op suite without a device: shape rule, lowering against reference, gradients against finite differences in f64.
 
 use griffinfly_ir::array::Array;
-use griffinfly_ir::eval::eval;
+use griffinfly_ir::eval::{eval, eval_value};
 use griffinfly_ir::graph::Graph;
 use griffinfly_ir::loops::interpret;
 use griffinfly_ir::ops::{Lowering, Sample, samples};
@@ -83,12 +83,12 @@ fn gradients_equal_finite_differences() {
         for (d, &i) in all[1..].iter().zip(&floats) {
             let n = d.data.len();
             let picks: Vec<usize> =
-                if n <= 24 { (0..n).collect() } else { (0..24).map(|k| k * 7919 % n).collect() };
+                if n <= 8 { (0..n).collect() } else { (0..8).map(|k| k * 7919 % n).collect() };
             for at in picks {
-                let mut shifted = |h: f64| {
+                let shifted = |h: f64| {
                     let mut f = feeds.clone();
                     f.get_mut(&i.to_string()).expect("fed").data[at] += h;
-                    outputs(&g, &f)[0].data[0]
+                    eval_value(&g, &f, g.outputs()[0].value).expect("fed").data[0]
                 };
                 let numeric = (shifted(step) - shifted(-step)) / (2.0 * step);
                 let exact = d.data[at];

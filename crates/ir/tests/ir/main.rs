@@ -1,0 +1,17 @@
+//! Tests of the intermediate representation, without any device.
+
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on says so")]
+
+mod autodiff;
+mod builder;
+mod evaluation;
+mod extremes;
+mod garbage;
+mod ids;
+mod optimizer;
+mod pitfalls;
+mod rebind;
+mod second_order;
+mod suite;
+mod support;
+mod text;
