@@ -4,7 +4,8 @@
 //! block in `evaluate`. Invariants: operands of an instruction are computed before it; registers of constants are written
 //! once per task (`Code::begin`) and never reused; other registers are reused after their last use.
 
-use super::points::{Form, Guard};
+use super::forms::{Form, Guard};
+use super::points::{LANES, Points};
 use super::space::normalise;
 use griffinfly_ir::index::{Bound, IndexExpr, Store};
 use griffinfly_ir::loops::Body;
@@ -56,6 +57,8 @@ pub(super) struct LoadPlan {
     pub(super) is_bool: bool,
     /// Whether offset and guards are affine along runs.
     pub(super) by_runs: bool,
+    /// The offset of every point (-1 where the load does not happen), where that is quicker than computing them.
+    pub(super) table: Option<Vec<i32>>,
 }
 
 /// What an instruction computes; numbers are registers.
@@ -214,7 +217,7 @@ fn loads(
             last: ty.dims[d.dimension] as i32 - 1,
             uniform: plans[d.load].as_ref().is_some_and(LoadPlan::is_uniform),
         });
-        plans.push(Some(LoadPlan {
+        let mut plan = LoadPlan {
             operand: load.operand,
             by_runs: offset.stride().is_some() && guards.iter().all(|g| g.stride().is_some()),
             offset,
@@ -222,12 +225,48 @@ fn loads(
             fill: load.access.fill.bits(),
             id,
             is_bool: ty.dtype == DType::Bool,
-        }));
+            table: None,
+        };
+        plan.tabulate(extents);
+        plans.push(Some(plan));
     }
     Ok(plans)
 }
 
+/// Points of the largest domain with tables of offsets.
+const TABLE_POINTS: usize = 1 << 16;
+
+/// The same for offsets that are expensive to compute.
+const COSTLY_TABLE_POINTS: usize = 1 << 18;
+
+/// Runs shorter than this are read through a table.
+const SHORT_RUN: usize = 8;
+
 impl LoadPlan {
+    /// Makes the table of offsets if it pays and the domain is small enough.
+    fn tabulate(&mut self, extents: &[usize]) {
+        let points: usize = extents.iter().product();
+        let short = extents.last().is_some_and(|e| *e < SHORT_RUN) && points > LANES;
+        let limit = if !self.by_runs {
+            COSTLY_TABLE_POINTS
+        } else if short {
+            TABLE_POINTS
+        } else {
+            0
+        };
+        if points > limit || self.id.is_some() {
+            return;
+        }
+        let mut table = Vec::with_capacity(points);
+        let (mut block, mut offsets) = (Points::default(), [0; LANES]);
+        for start in (0..points).step_by(LANES) {
+            block.set(extents, start, LANES.min(points - start));
+            self.offsets(&block, None, &mut offsets);
+            table.extend_from_slice(&offsets[..block.count()]);
+        }
+        self.table = Some(table);
+    }
+
     /// Whether the value is the same all along a run.
     fn is_uniform(&self) -> bool {
         self.offset.stride() == Some(0)

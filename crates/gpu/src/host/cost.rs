@@ -1,7 +1,8 @@
 //! Rough running times, to choose evaluation orders and to decide whether threads pay.
 
 use super::code::{Code, Step};
-use super::points::{Form, Guard, LANES};
+use super::forms::{Form, Guard};
+use super::points::LANES;
 use griffinfly_ir::scalar::{BinaryFn, UnaryFn};
 
 /// Fixed cost of an instruction or a run, in nanoseconds.
@@ -23,6 +24,7 @@ fn step(step: &Step, run: f64, lanes: usize) -> f64 {
     let fixed = OVERHEAD / lanes as f64;
     fixed
         + match step {
+            Step::Load(plan) if plan.table.is_some() => 0.8,
             Step::Load(plan) => {
                 let guards: f64 = plan.guards.iter().map(|g| guard(g, run)).sum();
                 let id = if plan.id.as_ref().is_some_and(|i| !i.uniform) { 1.5 } else { 0.0 };

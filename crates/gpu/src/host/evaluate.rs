@@ -1,9 +1,10 @@
 //! Evaluation of compiled bodies, a block of points at a time.
 
 use super::arithmetic;
-use super::code::{Code, Id, LoadPlan, Step};
+use super::code::{Code, Step};
+use super::load::{load, within};
 use super::memory::View;
-use super::points::{Column, Guard, LANES, Points, column};
+use super::points::{Column, LANES, Points, column};
 
 /// What one thread works with. Made once; a step allocates nothing.
 #[derive(Default)]
@@ -128,85 +129,19 @@ impl Code {
     pub(super) fn store(&self, scratch: &Scratch, results: &[View]) {
         for s in &self.stores {
             let (values, view) = (&scratch.registers[s.register], &results[s.result]);
-            for (run, at) in scratch.points.runs() {
-                let values = &values[run.at..run.at + run.len];
-                if let Some(stride) = s.offset.stride() {
-                    view.write_run(s.offset.base(at), stride, values);
-                } else {
-                    let mut offsets = [0; LANES];
-                    s.offset.along(at, &mut offsets[..run.len]);
-                    view.scatter(&offsets[..run.len], values);
+            if let Some(stride) = s.offset.stride() {
+                let mut bases = [0; LANES];
+                s.offset.bases(&scratch.points, &mut bases);
+                for ((run, _), base) in scratch.points.runs().zip(bases) {
+                    view.write_run(base, stride, &values[run.at..run.at + run.len]);
                 }
+                continue;
             }
+            let mut offsets = [0; LANES];
+            for (run, at) in scratch.points.runs() {
+                s.offset.along(at, &mut offsets[run.at..run.at + run.len]);
+            }
+            view.scatter(&offsets[..scratch.points.count()], values.as_slice());
         }
-    }
-}
-
-fn load(plan: &LoadPlan, operands: &[View], scratch: &Scratch, out: &mut [u32]) {
-    let view = &operands[plan.operand];
-    for (run, at) in scratch.points.runs() {
-        let to = &mut out[run.at..run.at + run.len];
-        let ids = plan.id.as_ref().map(|id| (id, &scratch.registers[id.register][run.at..run.at + run.len]));
-        match (plan.by_runs, ids) {
-            (true, None) => load_run(plan, view, at, 0, to),
-            (true, Some((id, ids))) if id.uniform => load_run(plan, view, at, id.shift(ids[0]), to),
-            (_, ids) => load_each(plan, view, at, ids, to),
-        }
-    }
-    if plan.is_bool {
-        out.iter_mut().for_each(|w| *w = u32::from(*w != 0));
-    }
-}
-
-impl Id {
-    fn shift(&self, id: u32) -> i64 {
-        i64::from((id as i32).clamp(0, self.last)) * self.stride
-    }
-}
-
-/// A run with constant stride, its guards an interval.
-fn load_run(plan: &LoadPlan, view: &View, at: &[usize], shift: i64, out: &mut [u32]) {
-    let stride = plan.offset.stride().unwrap_or(0);
-    let base = plan.offset.base(at) + shift;
-    if plan.guards.is_empty() {
-        view.read_run(base, stride, out);
-        return;
-    }
-    let (from, to) = plan.guards.iter().fold((0, out.len()), |range, g| g.narrow(at, range));
-    out[..from].fill(plan.fill);
-    view.read_run(base + stride * from as i64, stride, &mut out[from..to]);
-    out[to..].fill(plan.fill);
-}
-
-/// The general case: an offset and a condition per point.
-fn load_each(plan: &LoadPlan, view: &View, at: &[usize], ids: Option<(&Id, &[u32])>, out: &mut [u32]) {
-    let mut offsets = [0; LANES];
-    let offsets = &mut offsets[..out.len()];
-    plan.offset.along(at, offsets);
-    if let Some((id, ids)) = ids {
-        for (o, i) in offsets.iter_mut().zip(ids) {
-            *o = o.wrapping_add(id.shift(*i) as i32);
-        }
-    }
-    if plan.guards.is_empty() {
-        view.gather(offsets, out);
-        return;
-    }
-    let mut mask = [true; LANES];
-    let mask = &mut mask[..out.len()];
-    plan.guards.iter().for_each(|g| g.mask(at, mask));
-    // Offsets outside the guards may be anything: read element 0 there and drop it.
-    offsets.iter_mut().zip(mask.iter()).for_each(|(o, m)| *o = if *m { *o } else { 0 });
-    view.gather(offsets, out);
-    out.iter_mut().zip(mask.iter()).for_each(|(o, m)| *o = if *m { *o } else { plan.fill });
-}
-
-fn within(guards: &[Guard], points: &Points, out: &mut [u32]) {
-    for (run, at) in points.runs() {
-        let mut mask = [true; LANES];
-        let mask = &mut mask[..run.len];
-        guards.iter().for_each(|g| g.mask(at, mask));
-        let to = &mut out[run.at..run.at + run.len];
-        to.iter_mut().zip(mask.iter()).for_each(|(o, m)| *o = u32::from(*m));
     }
 }

@@ -51,6 +51,22 @@ fn replaces(r: Reduction, a: u32, b: u32) -> bool {
     }
 }
 
+/// Takes the values that are better than the running ones.
+#[inline(always)]
+fn each_better(
+    running: &mut Running<'_>,
+    values: &[u32],
+    (first, step): (u32, u32),
+    better: impl Fn(u32, u32) -> bool,
+) {
+    let places = running.values.iter_mut().zip(running.indices.iter_mut());
+    for (j, ((value, index), v)) in places.zip(values).enumerate() {
+        let b = better(*value, *v);
+        *value = if b { *v } else { *value };
+        *index = if b { first + step * j as u32 } else { *index };
+    }
+}
+
 impl Reduction {
     /// Combines two values; indexed forms go through `replaces`.
     fn pair(self, a: u32, b: u32) -> u32 {
@@ -99,13 +115,22 @@ impl Reduction {
                 }
             }
             (false, false) => self.lanes(&mut running.values[..n], values),
-            (false, true) => {
-                for (j, &v) in values.iter().enumerate() {
-                    let better = replaces(self, running.values[j], v);
-                    running.values[j] = if better { v } else { running.values[j] };
-                    running.indices[j] = if better { at(j) } else { running.indices[j] };
-                }
-            }
+            (false, true) => self.absorb_indexed(running, values, index),
+        }
+    }
+
+    fn absorb_indexed(self, running: &mut Running<'_>, values: &[u32], index: (u32, u32)) {
+        let max = self.combine == Combine::MaxIndex;
+        match self.dtype {
+            DType::F32 if max => each_better(running, values, index, |a, b| {
+                let (a, b) = (f32::from_bits(a), f32::from_bits(b));
+                (b > a) | (b.is_nan() & !a.is_nan())
+            }),
+            DType::F32 => each_better(running, values, index, |a, b| {
+                let (a, b) = (f32::from_bits(a), f32::from_bits(b));
+                (b < a) | (b.is_nan() & !a.is_nan())
+            }),
+            _ => each_better(running, values, index, |a, b| replaces(self, a, b)),
         }
     }
 

@@ -75,6 +75,35 @@ impl Drop for Words {
     }
 }
 
+/// Copies words; short runs are too many to call a function for each.
+///
+/// # Safety
+/// Both are valid for `n` words and do not overlap.
+#[inline(always)]
+unsafe fn copy(from: *const u32, to: *mut u32, n: usize) {
+    /// Words copied at once.
+    const STEP: usize = 4;
+    // SAFETY: as the caller promises; the last step of a short run overlaps the one before it.
+    unsafe {
+        match n {
+            0..STEP => (0..n).for_each(|i| to.add(i).write(from.add(i).read())),
+            STEP..=16 => {
+                let mut i = 0;
+                while i + STEP < n {
+                    to.add(i)
+                        .cast::<[u32; STEP]>()
+                        .write_unaligned(from.add(i).cast::<[u32; STEP]>().read_unaligned());
+                    i += STEP;
+                }
+                let last = n - STEP;
+                let words = from.add(last).cast::<[u32; STEP]>().read_unaligned();
+                to.add(last).cast::<[u32; STEP]>().write_unaligned(words);
+            }
+            _ => to.copy_from_nonoverlapping(from, n),
+        }
+    }
+}
+
 /// A range of words.
 #[derive(Clone)]
 pub(super) struct View {
@@ -112,7 +141,7 @@ impl View {
             let from = self.pointer().offset(base as isize);
             match stride {
                 0 => out.fill(from.read()),
-                1 => out.as_mut_ptr().copy_from_nonoverlapping(from, out.len()),
+                1 => copy(from, out.as_mut_ptr(), out.len()),
                 _ => {
                     for (j, o) in out.iter_mut().enumerate() {
                         *o = from.offset(j as isize * stride as isize).read();
@@ -122,13 +151,14 @@ impl View {
         }
     }
 
-    /// Reads the words at `offsets`.
-    pub(super) fn gather(&self, offsets: &[i32], out: &mut [u32]) {
-        let from = self.pointer();
+    /// Reads the words at `offsets`; `fill` for those outside (negative ones mark what is not to be read).
+    pub(super) fn gather(&self, offsets: &[i32], fill: u32, out: &mut [u32]) {
+        let (from, len) = (self.pointer(), self.len);
         for (&at, o) in offsets.iter().zip(out) {
-            let inside = at >= 0 && (at as usize) < self.len;
+            // Negative offsets become huge.
+            let at = at as u32 as usize;
             // SAFETY: checked to be inside the view.
-            *o = if inside { unsafe { from.add(at as usize).read() } } else { 0 };
+            *o = if at < len { unsafe { from.add(at).read() } } else { fill };
         }
     }
 
@@ -141,7 +171,7 @@ impl View {
         unsafe {
             let to = self.pointer().offset(base as isize);
             if stride == 1 {
-                to.copy_from_nonoverlapping(values.as_ptr(), values.len());
+                copy(values.as_ptr(), to, values.len());
                 return;
             }
             for (j, v) in values.iter().enumerate() {
