@@ -1,0 +1,196 @@
+//! Checkpoints: sets of named tensors and metadata as safetensors files.
+//!
+//! Reading checks everything (names, dtypes, shapes, metadata) and collects all that does not fit before anything changes.
+//! Writing replaces the file as a whole or leaves it alone. Metadata keys: `griffinfly.format`, `griffinfly.state` (names
+//! of the tensors that are not parameters), and for trainers `griffinfly.step`, `griffinfly.learning_rate` and
+//! `griffinfly.optimizer`.
+
+use crate::error::Error;
+use crate::tensors::{Entry, Images, Tensors, replace};
+use griffinfly_import::safetensors::{self, Dtype, File, TensorSource, TensorView};
+use griffinfly_ir::types::{DType, TensorType};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Version of our use of metadata.
+const FORMAT: &str = "1";
+const FORMAT_KEY: &str = "griffinfly.format";
+const STATE_KEY: &str = "griffinfly.state";
+
+/// One thing about a file that does not fit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the fields are the names and numbers of the message beside them")]
+pub enum CheckpointFault {
+    /// A tensor the model has and the file has not.
+    #[error("'{name}' {expected} is missing")]
+    Missing { name: String, expected: TensorType },
+    /// A tensor the file has and the model has not.
+    #[error("'{name}' {dtype} {shape:?} is not part of the model")]
+    Unexpected { name: String, dtype: Dtype, shape: Vec<usize> },
+    /// Another shape.
+    #[error("'{name}' has shape {found:?}, the model has {expected:?}")]
+    Shape { name: String, found: Vec<usize>, expected: Vec<usize> },
+    /// Another dtype.
+    #[error("'{name}' is {found}, the model has {expected}")]
+    Dtype { name: String, found: Dtype, expected: Dtype },
+    /// Metadata that is missing or means nothing.
+    #[error("metadata '{key}' {reason}")]
+    Metadata { key: &'static str, reason: String },
+}
+
+/// A file to be loaded into sets of tensors.
+pub(crate) struct Loading<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) sets: &'a [&'a Tensors],
+    /// Whether tensors that the file marks as state may be there without being wanted.
+    pub(crate) other_state: bool,
+}
+
+/// What a file holds for each set.
+pub(crate) struct Loaded {
+    pub(crate) images: Vec<Images>,
+}
+
+impl Loading<'_> {
+    /// Reads the file; all that does not fit is one error.
+    pub(crate) fn read(&self) -> Result<Loaded, Error> {
+        self.read_with(|_| Vec::new())
+    }
+
+    /// The same, with more to check in the metadata.
+    pub(crate) fn read_with(
+        &self,
+        check: impl FnOnce(&BTreeMap<String, String>) -> Vec<CheckpointFault>,
+    ) -> Result<Loaded, Error> {
+        let file = safetensors::read(self.path)?;
+        let mut faults = self.faults(&file);
+        faults.extend(check(file.metadata()));
+        if !faults.is_empty() {
+            return Err(Error::Checkpoint { path: self.path.to_owned(), faults });
+        }
+        let image = |set: &&Tensors| {
+            let mut images = set.blank();
+            for entry in set.entries() {
+                if let Some(view) = file.tensor(&entry.name) {
+                    from_file(view.bytes, set.slice_mut(&mut images, entry));
+                }
+            }
+            images
+        };
+        let images = self.sets.iter().map(image).collect();
+        Ok(Loaded { images })
+    }
+
+    fn faults(&self, file: &File) -> Vec<CheckpointFault> {
+        let mut faults = Vec::new();
+        for entry in self.sets.iter().flat_map(|set| set.entries()) {
+            match file.tensor(&entry.name) {
+                None => {
+                    let (name, expected) = (entry.name.clone(), entry.ty.clone());
+                    faults.push(CheckpointFault::Missing { name, expected });
+                }
+                Some(view) => faults.extend(misfit(entry, &view)),
+            }
+        }
+        let marked = match state_names(file.metadata()) {
+            Ok(names) => names,
+            Err(fault) => {
+                faults.push(fault);
+                BTreeSet::new()
+            }
+        };
+        let wanted = |name: &str| self.sets.iter().any(|set| set.find(name).is_some());
+        let passed_over = |name: &str| self.other_state && marked.contains(name);
+        for name in file.names().filter(|name| !wanted(name) && !passed_over(name)) {
+            if let Some(TensorView { dtype, shape, .. }) = file.tensor(name) {
+                faults.push(CheckpointFault::Unexpected { name: name.into(), dtype, shape: shape.to_vec() });
+            }
+        }
+        faults
+    }
+}
+
+/// What is wrong with a tensor that is there: every difference, not the byte count.
+fn misfit(entry: &Entry, view: &TensorView<'_>) -> Vec<CheckpointFault> {
+    let (name, expected) = (|| entry.name.clone(), file_dtype(entry.ty.dtype));
+    let mut faults = Vec::new();
+    if view.dtype != expected {
+        faults.push(CheckpointFault::Dtype { name: name(), found: view.dtype, expected });
+    }
+    if view.shape != entry.ty.dims {
+        let (found, expected) = (view.shape.to_vec(), entry.ty.dims.clone());
+        faults.push(CheckpointFault::Shape { name: name(), found, expected });
+    }
+    faults
+}
+
+/// Names of the tensors a file marks as state.
+fn state_names(metadata: &BTreeMap<String, String>) -> Result<BTreeSet<String>, CheckpointFault> {
+    let Some(text) = metadata.get(STATE_KEY) else { return Ok(BTreeSet::new()) };
+    serde_json::from_str(text).map_err(|e| CheckpointFault::Metadata {
+        key: STATE_KEY,
+        reason: format!("is no list of names: {e}"),
+    })
+}
+
+/// Booleans are stored as words of 0 or 1.
+fn file_dtype(dtype: DType) -> Dtype {
+    match dtype {
+        DType::F32 => Dtype::F32,
+        DType::I32 => Dtype::I32,
+        DType::U32 | DType::Bool => Dtype::U32,
+    }
+}
+
+/// The metadata every file gets, and the marks on what is state.
+pub(crate) fn metadata(state: &[&Tensors]) -> BTreeMap<String, String> {
+    let mut metadata = BTreeMap::from([(FORMAT_KEY.to_owned(), FORMAT.to_owned())]);
+    let names: Vec<&str> = state.iter().flat_map(|set| set.entries()).map(|e| e.name.as_str()).collect();
+    if !names.is_empty() {
+        metadata.insert(STATE_KEY.into(), serde_json::Value::from(names).to_string());
+    }
+    metadata
+}
+
+/// Writes all tensors of these sets.
+pub(crate) fn write(
+    path: &Path,
+    sets: &[&Tensors],
+    metadata: &BTreeMap<String, String>,
+) -> Result<(), Error> {
+    let mut images: Vec<Images> = sets.iter().map(|set| set.images()).collect::<Result<_, _>>()?;
+    images.iter_mut().flatten().for_each(|image| to_little_endian(image));
+    let sources: Vec<TensorSource<'_>> = sets
+        .iter()
+        .zip(&images)
+        .flat_map(|(set, images)| {
+            set.entries().iter().map(move |e| TensorSource {
+                name: &e.name,
+                dtype: file_dtype(e.ty.dtype),
+                shape: &e.ty.dims,
+                bytes: set.slice(images, e),
+            })
+        })
+        .collect();
+    Ok(safetensors::write_atomic(path, &sources, metadata)?)
+}
+
+/// Puts what was loaded into the sets, all or nothing.
+pub(crate) fn apply(sets: &[&Tensors], loaded: &Loaded) -> Result<(), Error> {
+    let pairs: Vec<(&Tensors, &Images)> = sets.iter().copied().zip(&loaded.images).collect();
+    replace(&pairs)
+}
+
+/// Words of a file, which are little-endian, as this machine has them.
+fn from_file(bytes: &[u8], out: &mut [u8]) {
+    out.copy_from_slice(bytes);
+    to_little_endian(out);
+}
+
+/// Turns words of this machine into those of a file, or back.
+fn to_little_endian(bytes: &mut [u8]) {
+    if cfg!(target_endian = "big") {
+        bytes.chunks_exact_mut(4).for_each(<[u8]>::reverse);
+    }
+}

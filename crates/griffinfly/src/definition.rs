@@ -1,0 +1,128 @@
+//! The two uses of one graph: training towards a loss, and inference of outputs.
+
+use crate::error::Error;
+use griffinfly_compile::CompileError;
+use griffinfly_ir::autodiff::AutodiffError;
+use griffinfly_ir::graph::{BuildErrors, Graph, Value};
+use griffinfly_ir::types::DType;
+
+/// Name of the output that holds the loss.
+pub(crate) const LOSS: &str = "loss";
+
+/// The uses of a graph.
+pub trait GraphExt {
+    /// This graph as something to train: the loss becomes the output `loss`, beside those the graph declares.
+    ///
+    /// # Errors
+    /// Build errors; a loss that is no `f32` scalar of this graph; another output named `loss`.
+    fn training(&self, loss: Value) -> Result<TrainingGraph, Error>;
+
+    /// This graph as something to run: these outputs, beside those the graph declares. What they do not need is left
+    /// out, so inputs that only the loss needs are not asked for.
+    ///
+    /// # Errors
+    /// Build errors; a value of another graph; an output name used twice.
+    fn inference<'a>(
+        &self,
+        outputs: impl IntoIterator<Item = (&'a str, Value)>,
+    ) -> Result<InferenceGraph, Error>;
+}
+
+impl GraphExt for Graph {
+    fn training(&self, loss: Value) -> Result<TrainingGraph, Error> {
+        check(self)?;
+        match self.ty(loss) {
+            Some(ty) if ty.dtype == DType::F32 && ty.elements() == 1 => {}
+            Some(ty) => return Err(AutodiffError::Loss(ty.to_string()).into()),
+            None => return Err(AutodiffError::Loss("no value of this graph".into()).into()),
+        }
+        let mut graph = self.clone();
+        if !graph.outputs().iter().any(|o| o.name == LOSS && o.value == loss) {
+            graph.output(LOSS, loss);
+        }
+        graph.finish()?;
+        Ok(TrainingGraph { graph, loss })
+    }
+
+    fn inference<'a>(
+        &self,
+        outputs: impl IntoIterator<Item = (&'a str, Value)>,
+    ) -> Result<InferenceGraph, Error> {
+        check(self)?;
+        let mut graph = self.clone();
+        for (name, value) in outputs {
+            if graph.ty(value).is_none() {
+                let faults = vec![format!("the output '{name}' is no value of this graph")];
+                return Err(CompileError::Faults { stage: "graph", faults }.into());
+            }
+            if !graph.outputs().iter().any(|o| o.name == name && o.value == value) {
+                graph.output(name, value);
+            }
+        }
+        graph.finish()?;
+        if graph.outputs().is_empty() {
+            let reason = "name at least one".into();
+            return Err(Error::Value { what: "the list of outputs", value: "empty".into(), reason });
+        }
+        Ok(InferenceGraph { graph: graph.rebuild(&mut |_, _, _| None) })
+    }
+}
+
+fn check(graph: &Graph) -> Result<(), Error> {
+    graph.finish()?;
+    let faults: Vec<String> = graph.verify().iter().map(ToString::to_string).collect();
+    if faults.is_empty() { Ok(()) } else { Err(CompileError::Faults { stage: "graph", faults }.into()) }
+}
+
+/// A graph with the loss to train towards.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainingGraph {
+    graph: Graph,
+    loss: Value,
+}
+
+impl TrainingGraph {
+    /// The graph.
+    #[must_use]
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The loss.
+    #[must_use]
+    pub fn loss(&self) -> Value {
+        self.loss
+    }
+
+    /// The same for other input dimensions.
+    ///
+    /// # Errors
+    /// Unknown inputs, operations that do not fit the new shapes.
+    #[track_caller]
+    pub fn rebind(&self, shapes: &[(&str, &[usize])]) -> Result<TrainingGraph, BuildErrors> {
+        Ok(TrainingGraph { graph: self.graph.rebind(shapes)?, loss: self.loss })
+    }
+}
+
+/// A graph with outputs to compute.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InferenceGraph {
+    graph: Graph,
+}
+
+impl InferenceGraph {
+    /// The graph.
+    #[must_use]
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The same for other input dimensions.
+    ///
+    /// # Errors
+    /// Unknown inputs, operations that do not fit the new shapes.
+    #[track_caller]
+    pub fn rebind(&self, shapes: &[(&str, &[usize])]) -> Result<InferenceGraph, BuildErrors> {
+        Ok(InferenceGraph { graph: self.graph.rebind(shapes)? })
+    }
+}

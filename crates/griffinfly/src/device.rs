@@ -1,0 +1,172 @@
+//! Which device to use. The handle is shared: cloning it gives the same device.
+
+use crate::error::Error;
+use griffinfly_gpu::vulkan::{self, Selector};
+use griffinfly_gpu::{DeviceInfo, host};
+use griffinfly_ir::target::Target;
+use serde::Serialize;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// A device that programs run on.
+#[derive(Clone)]
+pub struct Device(Arc<dyn griffinfly_gpu::Device>);
+
+/// How a device is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// A hardware GPU, else the CPU.
+    #[default]
+    Auto,
+    /// Any Vulkan device, hardware before software.
+    Vulkan,
+    /// The CPU.
+    Host,
+}
+
+/// A device as listings show it.
+#[derive(Clone, Debug, Serialize)]
+pub struct DeviceListing {
+    /// `vulkan` or `host`.
+    pub backend: &'static str,
+    /// The device's own name.
+    pub name: String,
+    /// Kind: `discrete_gpu`, `software`, `cpu` and so on.
+    pub kind: String,
+    /// Driver name and version.
+    pub driver: String,
+    /// Memory in bytes, as far as known.
+    pub memory_bytes: u64,
+    /// Why it cannot be used, if so.
+    pub unusable: Option<String>,
+}
+
+impl Device {
+    /// The best device there is: a hardware GPU, else the CPU. A software Vulkan driver is slower than the CPU and is
+    /// used only when asked for.
+    ///
+    /// # Errors
+    /// A hardware GPU that is there but cannot be opened.
+    pub fn best() -> Result<Device, Error> {
+        let hardware = |a: &vulkan::AdapterInfo| a.kind.is_hardware() && a.unusable.is_none();
+        match vulkan::enumerate() {
+            Ok(adapters) if adapters.iter().any(hardware) => {
+                Ok(Device(vulkan::open(&Selector::HardwareOnly)?))
+            }
+            Ok(_) => Ok(Device::host()),
+            Err(reason) => {
+                tracing::debug!(%reason, "no Vulkan device, using the host");
+                Ok(Device::host())
+            }
+        }
+    }
+
+    /// The CPU.
+    #[must_use]
+    pub fn host() -> Device {
+        Device(host::open())
+    }
+
+    /// The first usable Vulkan device, hardware before software.
+    ///
+    /// # Errors
+    /// No loader, no driver, no usable device.
+    pub fn vulkan() -> Result<Device, Error> {
+        Ok(Device(vulkan::open(&Selector::Best)?))
+    }
+
+    /// A device by choice.
+    ///
+    /// # Errors
+    /// As [`Device::best`] and [`Device::vulkan`].
+    pub fn open(choice: DeviceChoice) -> Result<Device, Error> {
+        match choice {
+            DeviceChoice::Auto => Device::best(),
+            DeviceChoice::Vulkan => Device::vulkan(),
+            DeviceChoice::Host => Ok(Device::host()),
+        }
+    }
+
+    /// A device opened through [`crate::gpu`] with options of its own.
+    #[must_use]
+    pub fn from_backend(device: Arc<dyn griffinfly_gpu::Device>) -> Device {
+        Device(device)
+    }
+
+    /// Every device of this machine.
+    #[must_use]
+    pub fn list() -> Vec<DeviceListing> {
+        let mut all: Vec<DeviceListing> =
+            vulkan::enumerate().unwrap_or_default().into_iter().map(adapter).collect();
+        let host = Device::host();
+        let info = host.info();
+        all.push(DeviceListing {
+            backend: info.backend,
+            name: info.name.clone(),
+            kind: "cpu".into(),
+            driver: info.driver.clone(),
+            memory_bytes: info.memory_bytes,
+            unusable: None,
+        });
+        all
+    }
+
+    /// What the device says about itself.
+    #[must_use]
+    pub fn info(&self) -> &DeviceInfo {
+        self.0.info()
+    }
+
+    /// What programs for it are compiled for.
+    #[must_use]
+    pub fn target(&self) -> &Target {
+        self.0.target()
+    }
+
+    /// The device behind the handle.
+    #[must_use]
+    pub fn backend(&self) -> &Arc<dyn griffinfly_gpu::Device> {
+        &self.0
+    }
+
+    /// Whether both handles are the same device.
+    #[must_use]
+    pub fn is(&self, other: &Device) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+fn adapter(a: vulkan::AdapterInfo) -> DeviceListing {
+    let kind = match serde_json::to_value(a.kind) {
+        Ok(serde_json::Value::String(kind)) => kind,
+        _ => "other".into(),
+    };
+    DeviceListing {
+        backend: "vulkan",
+        name: a.name,
+        kind,
+        driver: a.driver,
+        memory_bytes: a.memory_bytes,
+        unusable: a.unusable,
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({}: {})", self.info().backend, self.info().name)
+    }
+}
+
+impl FromStr for DeviceChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(DeviceChoice::Auto),
+            "vulkan" => Ok(DeviceChoice::Vulkan),
+            "host" => Ok(DeviceChoice::Host),
+            other => Err(format!("'{other}' is no device: choose auto, vulkan or host")),
+        }
+    }
+}

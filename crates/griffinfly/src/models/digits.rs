@@ -1,0 +1,51 @@
+//! A small convolutional classifier of the embedded digits.
+
+use crate::data::{CLASSES, SIDE};
+use crate::definition::{GraphExt, InferenceGraph, TrainingGraph};
+use crate::error::Error;
+use crate::nn;
+use griffinfly_ir::graph::{Graph, Value};
+
+/// The classifier: its graph, and the values its two uses need.
+#[derive(Clone, Debug)]
+pub struct DigitsModel {
+    /// The graph, with the inputs `image [N, 1, 8, 8]` and `label [N]`.
+    pub graph: Graph,
+    /// `[N, 10]`.
+    pub logits: Value,
+    /// Mean cross-entropy.
+    pub loss: Value,
+}
+
+/// Two convolutions, max pooling, a hidden layer: 38,282 parameters.
+#[must_use]
+pub fn digits(batch: usize) -> DigitsModel {
+    let mut g = Graph::new();
+    let image = g.input("image", [batch, 1, SIDE, SIDE]);
+    let label = g.input_ids("label", [batch]);
+    let h = nn::Conv2d::new("conv1", 1, 16, 3).padding(1).apply(&mut g, image).relu(&mut g);
+    let h = nn::Conv2d::new("conv2", 16, 32, 3).padding(1).apply(&mut g, h).relu(&mut g);
+    let h = nn::MaxPool2d::new(2).apply(&mut g, h).flatten(&mut g, 1);
+    let h = nn::Linear::new("hidden", 32 * (SIDE / 2) * (SIDE / 2), 64).apply(&mut g, h).relu(&mut g);
+    let logits = nn::Linear::new("head", 64, CLASSES).apply(&mut g, h);
+    let loss = g.cross_entropy(logits, label);
+    DigitsModel { graph: g, logits, loss }
+}
+
+impl DigitsModel {
+    /// To be trained.
+    ///
+    /// # Errors
+    /// Build errors: a batch of 0 or beyond all limits.
+    pub fn training(&self) -> Result<TrainingGraph, Error> {
+        self.graph.training(self.loss)
+    }
+
+    /// To be run; the output is called `logits`.
+    ///
+    /// # Errors
+    /// Build errors: a batch of 0 or beyond all limits.
+    pub fn inference(&self) -> Result<InferenceGraph, Error> {
+        self.graph.inference([("logits", self.logits)])
+    }
+}

@@ -1,0 +1,5 @@
+//! Models that come with the library.
+
+mod digits;
+
+pub use digits::{DigitsModel, digits};

@@ -1,0 +1,26 @@
+//! Lookup of rows by id.
+
+use griffinfly_ir::graph::{Graph, Init, Value};
+
+/// Rows of a table by id; weight `[count, width]`, normal with deviation 1 at first.
+#[derive(Clone, Debug)]
+pub struct Embedding {
+    name: String,
+    count: usize,
+    width: usize,
+}
+
+impl Embedding {
+    /// A table of `count` rows.
+    #[must_use]
+    pub fn new(name: impl Into<String>, count: usize, width: usize) -> Embedding {
+        Embedding { name: name.into(), count, width }
+    }
+
+    /// Adds the layer: ids `[..]` give `[.., width]`. Ids are checked when they are set.
+    pub fn apply(&self, g: &mut Graph, ids: Value) -> Value {
+        let weight =
+            g.parameter(&format!("{}.weight", self.name), [self.count, self.width], Init::Normal(1.0.into()));
+        g.scoped(&self.name, |g| g.embedding(weight, ids))
+    }
+}

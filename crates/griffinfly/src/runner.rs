@@ -1,0 +1,252 @@
+//! A program bound to memory: what sessions and trainers have in common.
+//!
+//! The parameters are those of [`Weights`]; state and mirrors of parameters (moments, gradients) are made here and start
+//! as the program says. Inputs are checked completely before any is uploaded.
+
+use crate::device::Device;
+use crate::error::Error;
+use crate::inputs::{self, Input, Slot};
+use crate::outputs::{Data, Output, Outputs};
+use crate::tensors::{Entry, Tensors};
+use crate::weights::Weights;
+use griffinfly_compile::program::{ArenaId, ExternalKind, Program, Role};
+use griffinfly_compile::{CompileError, Options, compile};
+use griffinfly_gpu::{Buffer, Executor, Sections, Ticket};
+use griffinfly_ir::graph::{Graph, LeafKind};
+use griffinfly_ir::layout::parameters;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a step may take before waiting for it is given up.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// A program with its memory, ready to run.
+pub(crate) struct Runner {
+    weights: Weights,
+    state: Tensors,
+    executor: Box<dyn Executor>,
+    program: Arc<Program>,
+    slots: Vec<Slot>,
+    outputs: Vec<usize>,
+    /// The version of the weights that the prepare section saw.
+    prepared: Option<u64>,
+    preparation: Duration,
+    pub(crate) timeout: Duration,
+}
+
+impl Runner {
+    /// Compiles a graph for the device of the weights and binds it to them. `scalars` are step scalars that are not
+    /// asked of the user.
+    pub(crate) fn new(graph: &Graph, weights: &Weights, scalars: &[&str]) -> Result<Runner, Error> {
+        let start = Instant::now();
+        check_parameters(graph, weights)?;
+        let device = weights.device();
+        let program = Arc::new(compile(graph, device.target(), &Options::default())?);
+        check_places(&program, weights)?;
+        let (state, owned) = state(&program, device)?;
+        let mut bound = owned;
+        for (i, arena) in program.arenas.iter().enumerate().filter(|(_, a)| a.role == Role::Parameters) {
+            if let Some(buffer) = weights.tensors().buffers().get(arena.chunk as usize) {
+                bound.push((ArenaId(i as u32), buffer.clone()));
+            }
+        }
+        let executor = device.backend().instantiate(program.clone(), &bound)?;
+        let outputs = externals(&program, |kind| *kind == ExternalKind::Output);
+        let slots = slots(graph, &program, scalars);
+        let weights = weights.clone();
+        let preparation = start.elapsed();
+        let (prepared, timeout) = (None, TIMEOUT);
+        Ok(Runner { weights, state, executor, program, slots, outputs, prepared, preparation, timeout })
+    }
+
+    pub(crate) fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    pub(crate) fn weights(&self) -> &Weights {
+        &self.weights
+    }
+
+    pub(crate) fn state(&self) -> &Tensors {
+        &self.state
+    }
+
+    pub(crate) fn preparation(&self) -> Duration {
+        self.preparation
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.executor.slots().max(1)
+    }
+
+    /// Checks the inputs and that the weights have values.
+    pub(crate) fn check(&self, given: &[(&str, Input<'_>)]) -> Result<Vec<usize>, Error> {
+        let chosen = inputs::check(&self.program.externals, &self.slots, given)?;
+        self.weights.check_set()?;
+        Ok(chosen)
+    }
+
+    /// Checks and uploads the inputs of the next step.
+    pub(crate) fn feed(&mut self, given: &[(&str, Input<'_>)]) -> Result<(), Error> {
+        let chosen = self.check(given)?;
+        for (external, (_, input)) in chosen.into_iter().zip(given) {
+            self.executor.write(external, input.bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Sets a step scalar of the next step, if the program has it.
+    pub(crate) fn set_scalar(&mut self, name: &str, value: f32) -> Result<(), Error> {
+        let is_it =
+            |e: &griffinfly_compile::program::External| e.kind == ExternalKind::StepScalar && e.name == name;
+        match self.program.externals.iter().position(is_it) {
+            Some(external) => Ok(self.executor.write(external, &value.to_ne_bytes())?),
+            None => Ok(()),
+        }
+    }
+
+    /// Submits a step over the inputs uploaded; prepares first where the weights changed from outside.
+    pub(crate) fn submit(&mut self) -> Result<Ticket, Error> {
+        let version = self.weights.version();
+        let sections = if self.prepared == Some(version) { Sections::STEP } else { Sections::ALL };
+        let ticket = self.executor.submit(sections)?;
+        self.prepared = Some(version);
+        Ok(ticket)
+    }
+
+    /// Notes that this program's own update changed the weights: other programs prepare again, this one need not,
+    /// because what it prepares depends on nothing it updates.
+    pub(crate) fn updated(&mut self) {
+        let before = self.weights.version();
+        let after = self.weights.changed();
+        if self.prepared == Some(before) {
+            self.prepared = Some(after);
+        }
+    }
+
+    /// All outputs of a step.
+    pub(crate) fn outputs(&mut self, ticket: Ticket) -> Result<Outputs, Error> {
+        self.executor.wait(ticket, self.timeout)?;
+        let mut all = Vec::with_capacity(self.outputs.len());
+        for &external in &self.outputs {
+            let e = &self.program.externals[external];
+            let mut data = Data::zeros(&e.ty);
+            self.executor.read(ticket, external, data.bytes_mut())?;
+            all.push(Output { name: e.name.clone(), ty: e.ty.clone(), data });
+        }
+        Ok(Outputs(all))
+    }
+
+    /// One `f32` scalar output of a step.
+    pub(crate) fn scalar(&mut self, ticket: Ticket, external: usize) -> Result<f32, Error> {
+        self.executor.wait(ticket, self.timeout)?;
+        let mut bytes = [0; 4];
+        self.executor.read(ticket, external, &mut bytes)?;
+        Ok(f32::from_ne_bytes(bytes))
+    }
+}
+
+/// The graph's parameters must be the weights' in name, type, group and order: the layout depends on all of them.
+fn check_parameters(graph: &Graph, weights: &Weights) -> Result<(), Error> {
+    graph.finish()?;
+    let (wanted, there) = (parameters(graph), weights.specs());
+    if wanted == there {
+        return Ok(());
+    }
+    let mut faults = Vec::new();
+    for p in &wanted {
+        match there.iter().find(|q| q.name == p.name) {
+            None => faults.push(format!("'{}' {} is not among the weights", p.name, p.ty)),
+            Some(q) if q.ty != p.ty => {
+                faults.push(format!("'{}' is {}, the weights have {}", p.name, p.ty, q.ty))
+            }
+            Some(q) if q.group != p.group => {
+                faults.push(format!("'{}' is in another adjacency group", p.name))
+            }
+            Some(_) => {}
+        }
+    }
+    let extra = there.iter().filter(|q| !wanted.iter().any(|p| p.name == q.name));
+    faults.extend(extra.map(|q| format!("the weights have '{}' {}, the graph has not", q.name, q.ty)));
+    if faults.is_empty() {
+        faults.push("they are declared in another order".into());
+    }
+    Err(Error::Parameters(faults))
+}
+
+/// The program must have placed every parameter where the weights have it.
+fn check_places(program: &Program, weights: &Weights) -> Result<(), Error> {
+    let mut faults = Vec::new();
+    for e in program.externals.iter().filter(|e| e.kind == ExternalKind::Parameter) {
+        let chunk = program.arenas.get(e.place.arena.index()).map(|a| a.chunk as usize);
+        let agrees = weights.tensors().find(&e.name).is_some_and(|entry| {
+            Some(entry.arena) == chunk && entry.offset as u64 == e.place.offset && entry.ty == e.ty
+        });
+        if !agrees {
+            faults.push(format!("'{}' lies elsewhere than in the weights", e.name));
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(CompileError::Faults { stage: "program", faults }.into()) }
+}
+
+type Bound = Vec<(ArenaId, Arc<dyn Buffer>)>;
+
+/// Buffers for everything the session owns, with its initial content.
+fn state(program: &Program, device: &Device) -> Result<(Tensors, Bound), Error> {
+    let mut bound: Bound = Vec::new();
+    let owned = |role: &Role| matches!(role, Role::Mirror(_) | Role::State);
+    for (i, arena) in program.arenas.iter().enumerate().filter(|(_, a)| owned(&a.role)) {
+        bound.push((ArenaId(i as u32), device.backend().buffer(arena.bytes)?));
+    }
+    let at = |arena: ArenaId| bound.iter().position(|(id, _)| *id == arena);
+    for constant in &program.constants {
+        if let Some(i) = at(constant.place.arena) {
+            let bytes = bytemuck::cast_slice(&constant.words);
+            device.backend().write(&bound[i].1, constant.place.offset, bytes)?;
+        }
+    }
+    let mut entries = Vec::new();
+    for e in program.externals.iter().filter(|e| e.kind == ExternalKind::State) {
+        let Some(arena) = at(e.place.arena) else {
+            let faults = vec![format!("state '{}' lies in an arena of another role", e.name)];
+            return Err(CompileError::Faults { stage: "program", faults }.into());
+        };
+        let offset = usize::try_from(e.place.offset).unwrap_or(usize::MAX);
+        entries.push(Entry { name: e.name.clone(), ty: e.ty.clone(), arena, offset });
+    }
+    let buffers = bound.iter().map(|(_, buffer)| buffer.clone()).collect();
+    Ok((Tensors::new(device, entries, buffers), bound))
+}
+
+fn externals(program: &Program, wanted: impl Fn(&ExternalKind) -> bool) -> Vec<usize> {
+    let all = program.externals.iter().enumerate();
+    all.filter(|(_, e)| wanted(&e.kind)).map(|(i, _)| i).collect()
+}
+
+/// The inputs a caller may set, and which of them matter to an output or update.
+fn slots(graph: &Graph, program: &Program, scalars: &[&str]) -> Vec<Slot> {
+    let used = used_leaves(graph);
+    let is_input =
+        |kind: &ExternalKind| matches!(kind, ExternalKind::Input { .. } | ExternalKind::StepScalar);
+    externals(program, is_input)
+        .into_iter()
+        .filter(|i| !scalars.contains(&program.externals[*i].name.as_str()))
+        .map(|external| Slot { external, used: used.contains(program.externals[external].name.as_str()) })
+        .collect()
+}
+
+/// Names of the leaves set by the host that some output or update depends on.
+fn used_leaves(graph: &Graph) -> BTreeSet<&str> {
+    let mut live = vec![false; graph.nodes().len()];
+    let roots = graph.outputs().iter().map(|o| o.value).chain(graph.updates().iter().map(|u| u.value));
+    roots.for_each(|v| live[v.node().index()] = true);
+    for (i, node) in graph.nodes().iter().enumerate().rev() {
+        if live[i] {
+            node.inputs().iter().for_each(|v| live[v.node().index()] = true);
+        }
+    }
+    let fed = |kind: &LeafKind| matches!(kind, LeafKind::Input | LeafKind::StepScalar);
+    let leaves = graph.leaves().filter(|(id, leaf)| live[id.index()] && fed(&leaf.kind));
+    leaves.map(|(_, leaf)| leaf.name.as_str()).collect()
+}

@@ -1,0 +1,107 @@
+//! Inference: a program over shared weights.
+
+use crate::checkpoint::{self, Loading};
+use crate::definition::InferenceGraph;
+use crate::device::Device;
+use crate::error::Error;
+use crate::inputs::Input;
+use crate::outputs::Outputs;
+use crate::runner::Runner;
+use crate::weights::Weights;
+use griffinfly_compile::program::Program;
+use std::path::Path;
+use std::time::Duration;
+
+/// A graph ready to run on a device. Fixed at construction: kernels, memory, order and synchronisation.
+pub struct Session {
+    graph: InferenceGraph,
+    runner: Runner,
+}
+
+impl Session {
+    /// A session with weights of its own, which have no values yet: load a file before running.
+    ///
+    /// # Errors
+    /// The graph cannot be compiled for the device; out of memory; device lost.
+    pub fn new(device: &Device, graph: InferenceGraph) -> Result<Session, Error> {
+        let weights = Weights::empty(device, graph.graph())?;
+        Session::with_weights(graph, &weights)
+    }
+
+    /// A session over weights that others use too, on their device.
+    ///
+    /// # Errors
+    /// Parameters that are not those of the weights, and as [`Session::new`].
+    pub fn with_weights(graph: InferenceGraph, weights: &Weights) -> Result<Session, Error> {
+        let runner = Runner::new(graph.graph(), weights, &[])?;
+        Ok(Session { graph, runner })
+    }
+
+    /// A session for other input dimensions over the same weights, with state of its own.
+    ///
+    /// # Errors
+    /// Unknown inputs, operations that do not fit the new shapes, and as [`Session::new`].
+    pub fn rebind(&self, shapes: &[(&str, &[usize])]) -> Result<Session, Error> {
+        Session::with_weights(self.graph.rebind(shapes)?, self.runner.weights())
+    }
+
+    /// Runs one step. Every input the outputs depend on is given by name.
+    ///
+    /// # Errors
+    /// Unknown, repeated or missing inputs, wrong dtypes and lengths, ids out of range; weights without values; device
+    /// lost; timeout. Nothing is uploaded unless all inputs fit.
+    pub fn run(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<Outputs, Error> {
+        self.runner.feed(inputs)?;
+        let ticket = self.runner.submit()?;
+        self.runner.outputs(ticket)
+    }
+
+    /// Loads parameters, and the state the graph has, from a checkpoint. State of an optimizer is passed over.
+    /// Everything is checked before anything changes.
+    ///
+    /// # Errors
+    /// An unreadable or invalid file; all names, dtypes and shapes that do not fit; device lost.
+    pub fn load(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let sets = [self.runner.weights().tensors(), self.runner.state()];
+        let loaded = Loading { path: path.as_ref(), sets: &sets, other_state: true }.read()?;
+        checkpoint::apply(&sets, &loaded)?;
+        self.runner.weights().all_set();
+        Ok(())
+    }
+
+    /// The weights, to be shared.
+    #[must_use]
+    pub fn weights(&self) -> &Weights {
+        self.runner.weights()
+    }
+
+    /// The graph it runs.
+    #[must_use]
+    pub fn graph(&self) -> &InferenceGraph {
+        &self.graph
+    }
+
+    /// The compiled program.
+    #[must_use]
+    pub fn program(&self) -> &Program {
+        self.runner.program()
+    }
+
+    /// How long construction took: compilation, memory, pipelines.
+    #[must_use]
+    pub fn preparation(&self) -> Duration {
+        self.runner.preparation()
+    }
+
+    /// How long to wait for a step before giving up (2 minutes at first).
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.runner.timeout = timeout;
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let outputs: Vec<&str> = self.graph.graph().outputs().iter().map(|o| o.name.as_str()).collect();
+        write!(f, "Session({} on {:?})", outputs.join(", "), self.weights().device())
+    }
+}

@@ -1,0 +1,269 @@
+//! Training: forward, backward and optimizer update as one program, run step by step.
+//!
+//! Several steps can be in flight: [`Trainer::submit`] returns as soon as a step is queued and hands out losses late.
+//! Learning rate and bias corrections are step scalars, so a change needs no new program.
+//!
+//! Invariants: a step counts once it was submitted; a failed submission leaves parameters, state and step as they were; a
+//! checkpoint holds exactly what the submitted steps made, so that going on from it gives the same bits as never having
+//! stopped.
+
+mod resume;
+
+use crate::definition::{LOSS, TrainingGraph};
+use crate::device::Device;
+use crate::error::Error;
+use crate::inputs::{Feed, Input};
+use crate::outputs::Outputs;
+use crate::runner::Runner;
+use crate::weights::Weights;
+use griffinfly_compile::program::{ExternalKind, Program};
+use griffinfly_gpu::Ticket;
+use griffinfly_ir::optimizer::{CORRECTION1, CORRECTION2, LEARNING_RATE, Optimizer, attach, step_scalars};
+use std::collections::VecDeque;
+use std::path::Path;
+use std::time::Duration;
+
+/// Step scalars of optimizers, which the trainer sets.
+const SCALARS: [&str; 3] = [LEARNING_RATE, CORRECTION1, CORRECTION2];
+
+/// Seed of the weights where none is given.
+const SEED: u64 = 0;
+
+/// A model in training on a device.
+pub struct Trainer {
+    runner: Runner,
+    optimizer: Optimizer,
+    learning_rate: f64,
+    step: u64,
+    /// The external that holds the loss.
+    loss: usize,
+    /// Steps whose loss was not read yet, oldest first.
+    pending: VecDeque<Ticket>,
+    /// Losses that were read but not handed out yet: older than all of `pending`.
+    losses: VecDeque<f32>,
+    unreached: Vec<String>,
+}
+
+impl Trainer {
+    /// A trainer with freshly initialised weights (seed 0).
+    ///
+    /// # Errors
+    /// No gradient, hyperparameters out of range, a graph that cannot be compiled for the device, out of memory.
+    pub fn new(device: &Device, graph: TrainingGraph, optimizer: Optimizer) -> Result<Trainer, Error> {
+        let weights = Weights::init(device, graph.graph(), SEED)?;
+        Trainer::with_weights(graph, optimizer, &weights)
+    }
+
+    /// A trainer of weights that others may use too, on their device.
+    ///
+    /// # Errors
+    /// Parameters that are not those of the weights, and as [`Trainer::new`].
+    pub fn with_weights(
+        graph: TrainingGraph,
+        optimizer: Optimizer,
+        weights: &Weights,
+    ) -> Result<Trainer, Error> {
+        let learning_rate = checked_rate(optimizer.learning_rate())?;
+        let mut training = graph.graph().clone();
+        let attached = attach(&mut training, &optimizer, graph.loss())?;
+        if !attached.unreached.is_empty() {
+            tracing::warn!(parameters = ?attached.unreached, "the loss does not depend on some parameters");
+        }
+        let runner = Runner::new(&training, weights, &SCALARS)?;
+        let externals = &runner.program().externals;
+        let is_loss =
+            |e: &griffinfly_compile::program::External| e.kind == ExternalKind::Output && e.name == LOSS;
+        let loss = externals.iter().position(is_loss).ok_or_else(|| Error::NoSuchTensor {
+            what: "output",
+            name: LOSS.into(),
+            known: Vec::new(),
+        })?;
+        let (pending, losses) = (VecDeque::new(), VecDeque::new());
+        let unreached = attached.unreached;
+        Ok(Trainer { runner, optimizer, learning_rate, step: 0, loss, pending, losses, unreached })
+    }
+
+    /// Runs one step and waits for its loss: that of the parameters before the update.
+    ///
+    /// # Errors
+    /// Inputs that do not fit, as for [`crate::Session::run`]; a failed submission; device lost; timeout.
+    pub fn step(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<f32, Error> {
+        self.runner.check(inputs)?;
+        self.settle(0)?;
+        let ticket = self.enqueue(inputs)?;
+        let loss = self.runner.scalar(ticket, self.loss)?;
+        self.pending.clear();
+        Ok(loss)
+    }
+
+    /// Runs one step and waits for all its outputs, the loss among them.
+    ///
+    /// # Errors
+    /// As [`Trainer::step`].
+    pub fn step_outputs(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<Outputs, Error> {
+        self.runner.check(inputs)?;
+        self.settle(0)?;
+        let ticket = self.enqueue(inputs)?;
+        let outputs = self.runner.outputs(ticket)?;
+        self.pending.clear();
+        Ok(outputs)
+    }
+
+    /// Queues one step. Where as many steps are in flight as the device takes, waits for the oldest and gives its loss.
+    ///
+    /// # Errors
+    /// As [`Trainer::step`]. No loss is lost by an error unless the device is.
+    pub fn submit(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<Option<f32>, Error> {
+        self.runner.check(inputs)?;
+        self.settle(self.runner.in_flight() - 1)?;
+        self.enqueue(inputs)?;
+        Ok(self.losses.pop_front())
+    }
+
+    /// Waits for all steps in flight and gives the losses not handed out yet, oldest first.
+    ///
+    /// # Errors
+    /// Device lost, timeout.
+    pub fn finish(&mut self) -> Result<Vec<f32>, Error> {
+        self.settle(0)?;
+        Ok(self.losses.drain(..).collect())
+    }
+
+    /// Trains on all batches with several steps in flight. `report` gets the number of each step and its loss, in
+    /// order. Gives all losses.
+    ///
+    /// # Errors
+    /// As [`Trainer::submit`]. Steps that were submitted before the error count.
+    pub fn fit<B: Feed>(
+        &mut self,
+        batches: impl IntoIterator<Item = B>,
+        report: &mut dyn FnMut(u64, f32),
+    ) -> Result<Vec<f32>, Error> {
+        self.finish()?;
+        let mut number = self.step;
+        let mut losses = Vec::new();
+        let mut add = |loss: f32| {
+            number += 1;
+            report(number, loss);
+            losses.push(loss);
+        };
+        for batch in batches {
+            if let Some(loss) = self.submit(&batch.inputs())? {
+                add(loss);
+            }
+        }
+        self.finish()?.into_iter().for_each(&mut add);
+        Ok(losses)
+    }
+
+    /// Writes parameters, state, step, learning rate and optimizer to a safetensors file, as a whole or not at all.
+    ///
+    /// # Errors
+    /// An unwritable path, a full disk, device lost. What was at the path is still there.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.write_checkpoint(path.as_ref())
+    }
+
+    /// Goes on from a checkpoint of the same model and optimizer. Everything is checked before anything changes. To
+    /// start anew from a file's parameters, load it into the weights instead.
+    ///
+    /// # Errors
+    /// An unreadable or invalid file; everything that does not fit; device lost.
+    pub fn load(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.read_checkpoint(path.as_ref())
+    }
+
+    /// Sets the learning rate of the steps submitted from now on.
+    ///
+    /// # Errors
+    /// Not a finite number, or negative.
+    pub fn set_learning_rate(&mut self, learning_rate: f64) -> Result<(), Error> {
+        self.learning_rate = checked_rate(learning_rate)?;
+        Ok(())
+    }
+
+    /// The learning rate of the next step.
+    #[must_use]
+    pub fn learning_rate(&self) -> f64 {
+        self.learning_rate
+    }
+
+    /// How many steps were submitted, those before a checkpoint included.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.step
+    }
+
+    /// The optimizer.
+    #[must_use]
+    pub fn optimizer(&self) -> &Optimizer {
+        &self.optimizer
+    }
+
+    /// Parameters the loss does not depend on: they are not trained.
+    #[must_use]
+    pub fn unreached_parameters(&self) -> &[String] {
+        &self.unreached
+    }
+
+    /// The weights, to be shared with sessions.
+    #[must_use]
+    pub fn weights(&self) -> &Weights {
+        self.runner.weights()
+    }
+
+    /// The compiled program.
+    #[must_use]
+    pub fn program(&self) -> &Program {
+        self.runner.program()
+    }
+
+    /// How long construction took: compilation, memory, pipelines.
+    #[must_use]
+    pub fn preparation(&self) -> Duration {
+        self.runner.preparation()
+    }
+
+    /// How long to wait for a step before giving up (2 minutes at first).
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.runner.timeout = timeout;
+    }
+
+    /// Uploads and submits; the step counts when the submission succeeded.
+    fn enqueue(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<Ticket, Error> {
+        self.runner.feed(inputs)?;
+        for (name, value) in step_scalars(&self.optimizer, self.step + 1, self.learning_rate) {
+            self.runner.set_scalar(name, value)?;
+        }
+        let ticket = self.runner.submit()?;
+        self.runner.updated();
+        self.step += 1;
+        self.pending.push_back(ticket);
+        Ok(ticket)
+    }
+
+    /// Waits until at most this many steps are in flight, and keeps the losses of the others.
+    fn settle(&mut self, in_flight: usize) -> Result<(), Error> {
+        while self.pending.len() > in_flight {
+            let Some(ticket) = self.pending.front().copied() else { break };
+            let loss = self.runner.scalar(ticket, self.loss)?;
+            self.pending.pop_front();
+            self.losses.push_back(loss);
+        }
+        Ok(())
+    }
+}
+
+fn checked_rate(learning_rate: f64) -> Result<f64, Error> {
+    if learning_rate.is_finite() && learning_rate >= 0.0 {
+        return Ok(learning_rate);
+    }
+    let (value, reason) = (learning_rate.to_string(), "it must be finite and not negative".into());
+    Err(Error::Value { what: "the learning rate", value, reason })
+}
+
+impl std::fmt::Debug for Trainer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Trainer(step {} on {:?})", self.step, self.weights().device())
+    }
+}

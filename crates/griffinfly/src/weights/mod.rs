@@ -1,0 +1,193 @@
+//! Weights: the parameters of a model in the memory of one device.
+//!
+//! The layout is a function of the ordered parameter set alone, so every program over the same parameters agrees on it:
+//! trainers and sessions for any input shape share one `Weights`. The handle is cheap to clone and can be sent to threads.
+//!
+//! Invariants: a parameter without a value is known as such, and a program over it refuses to run; `version` changes
+//! whenever parameters do, which is how programs know that what they prepared from them is stale.
+
+mod init;
+
+use crate::checkpoint::{self, Loading};
+use crate::device::Device;
+use crate::error::Error;
+use crate::tensors::{Entry, Tensors};
+use griffinfly_ir::graph::{Graph, LeafKind};
+use griffinfly_ir::layout::{ParameterLayout, ParameterSpec, parameters};
+use griffinfly_ir::types::DType;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The parameters of a model on a device.
+#[derive(Clone)]
+pub struct Weights(Arc<Inner>);
+
+struct Inner {
+    tensors: Tensors,
+    specs: Vec<ParameterSpec>,
+    /// Parameters without a value.
+    unset: Mutex<BTreeSet<String>>,
+    version: AtomicU64,
+}
+
+impl Weights {
+    /// Memory for the parameters of a graph, without values: load a file or set them.
+    ///
+    /// # Errors
+    /// Build errors, a parameter that is not `f32` or over the device's limits, out of memory, device lost.
+    pub fn empty(device: &Device, graph: &Graph) -> Result<Weights, Error> {
+        graph.finish()?;
+        let specs = parameters(graph);
+        if let Some(p) = specs.iter().find(|p| p.ty.dtype != DType::F32) {
+            let given = "a parameter, and parameters are f32".into();
+            return Err(Error::TensorType { name: p.name.clone(), ty: p.ty.clone(), given });
+        }
+        let layout = ParameterLayout::of(&specs, device.target().chunk_bytes())?;
+        let entry = |(p, slot): (&ParameterSpec, &griffinfly_ir::layout::Slot)| Entry {
+            name: p.name.clone(),
+            ty: p.ty.clone(),
+            arena: slot.chunk as usize,
+            offset: slot.offset as usize,
+        };
+        let entries: Vec<Entry> = specs.iter().zip(&layout.slots).map(entry).collect();
+        let buffers: Result<Vec<_>, _> = layout.chunks.iter().map(|b| device.backend().buffer(*b)).collect();
+        let tensors = Tensors::new(device, entries, buffers?);
+        let unset = Mutex::new(specs.iter().map(|p| p.name.clone()).collect());
+        Ok(Weights(Arc::new(Inner { tensors, specs, unset, version: AtomicU64::new(1) })))
+    }
+
+    /// Weights with the initial values the graph declares. A parameter's values depend on the seed and its name only.
+    ///
+    /// # Errors
+    /// As [`Weights::empty`].
+    pub fn init(device: &Device, graph: &Graph, seed: u64) -> Result<Weights, Error> {
+        let weights = Weights::empty(device, graph)?;
+        let tensors = &weights.0.tensors;
+        let mut images = tensors.blank();
+        for (_, leaf) in graph.leaves() {
+            let LeafKind::Parameter { init, .. } = &leaf.kind else { continue };
+            let Some(entry) = tensors.find(&leaf.name) else { continue };
+            init::fill(tensors.slice_mut(&mut images, entry), *init, seed, &leaf.name);
+        }
+        crate::tensors::replace(&[(tensors, &images)])?;
+        weights.all_set();
+        Ok(weights)
+    }
+
+    /// The device they live on.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        self.0.tensors.device()
+    }
+
+    /// The names, in order of declaration.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.0.specs.iter().map(|p| p.name.as_str())
+    }
+
+    /// The dimensions of a parameter.
+    ///
+    /// # Errors
+    /// No parameter of this name.
+    pub fn dims(&self, name: &str) -> Result<&[usize], Error> {
+        self.find(name).map(|e| e.ty.dims.as_slice())
+    }
+
+    /// The values of a parameter, row-major.
+    ///
+    /// # Errors
+    /// No parameter of this name, device lost.
+    pub fn get(&self, name: &str) -> Result<Vec<f32>, Error> {
+        let bytes = self.0.tensors.read(self.find(name)?)?;
+        Ok(bytes.chunks_exact(4).map(|b| f32::from_ne_bytes([b[0], b[1], b[2], b[3]])).collect())
+    }
+
+    /// Sets a parameter, row-major.
+    ///
+    /// # Errors
+    /// No parameter of this name, another count of values, device lost.
+    pub fn set(&self, name: &str, values: &[f32]) -> Result<(), Error> {
+        let entry = self.find(name)?;
+        if values.len() != entry.ty.elements() {
+            let (ty, given) = (entry.ty.clone(), format!("{} values", values.len()));
+            return Err(Error::TensorType { name: name.into(), ty, given });
+        }
+        self.0.tensors.write(entry, bytemuck::cast_slice(values))?;
+        self.unset().remove(name);
+        self.changed();
+        Ok(())
+    }
+
+    /// Loads a file: exactly these parameters, with their shapes. Optimizer state and other state that a checkpoint
+    /// marks as such is passed over. Everything is checked before anything changes.
+    ///
+    /// # Errors
+    /// An unreadable or invalid file; all names, dtypes and shapes that do not fit; device lost.
+    pub fn load(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let loading = Loading { path: path.as_ref(), sets: &[&self.0.tensors], other_state: true };
+        let loaded = loading.read()?;
+        crate::tensors::replace(&[(&self.0.tensors, &loaded.images[0])])?;
+        self.all_set();
+        Ok(())
+    }
+
+    /// Writes the parameters to a safetensors file, as a whole or not at all.
+    ///
+    /// # Errors
+    /// Parameters without a value, an unwritable path, a full disk, device lost.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.check_set()?;
+        checkpoint::write(path.as_ref(), &[&self.0.tensors], &checkpoint::metadata(&[]))
+    }
+
+    /// The parameter set in order.
+    pub(crate) fn specs(&self) -> &[ParameterSpec] {
+        &self.0.specs
+    }
+
+    pub(crate) fn tensors(&self) -> &Tensors {
+        &self.0.tensors
+    }
+
+    /// Changes whenever parameters change.
+    pub(crate) fn version(&self) -> u64 {
+        self.0.version.load(Ordering::Acquire)
+    }
+
+    /// Notes that parameters changed, and gives the new version.
+    pub(crate) fn changed(&self) -> u64 {
+        self.0.version.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// Notes that every parameter has a value.
+    pub(crate) fn all_set(&self) {
+        self.unset().clear();
+        self.changed();
+    }
+
+    /// That every parameter has a value.
+    pub(crate) fn check_set(&self) -> Result<(), Error> {
+        let unset = self.unset();
+        if unset.is_empty() { Ok(()) } else { Err(Error::Unset(unset.iter().cloned().collect())) }
+    }
+
+    fn unset(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.0.unset.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find(&self, name: &str) -> Result<&Entry, Error> {
+        self.0.tensors.find(name).ok_or_else(|| Error::NoSuchTensor {
+            what: "parameter",
+            name: name.into(),
+            known: self.names().map(Into::into).collect(),
+        })
+    }
+}
+
+impl std::fmt::Debug for Weights {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Weights({} parameters on {:?})", self.0.specs.len(), self.device())
+    }
+}

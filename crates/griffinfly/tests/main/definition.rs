@@ -1,0 +1,112 @@
+//! One graph, two uses; layers have PyTorch's names and shapes.
+
+use crate::fixtures::{NUMBERS, small};
+use griffinfly::{Device, Error, Graph, GraphExt, Init, Input, Optimizer, Session, Trainer, Weights, nn};
+
+#[test]
+fn layers_have_the_names_and_shapes_of_pytorch() {
+    let mut g = Graph::new();
+    let image = g.input("image", [2, 3, 9, 8]);
+    let ids = g.input_ids("ids", [2, 6]);
+    let c = nn::Conv2d::new("conv", 3, 4, [3, 2]).stride(2).padding([1, 0]).apply(&mut g, image);
+    assert_eq!(g.dims(c), [2, 4, 5, 4]);
+    let p = nn::MaxPool2d::new(2).apply(&mut g, c);
+    let q = nn::AvgPool2d::new(3).stride(1).padding(1).apply(&mut g, p);
+    assert_eq!((g.dims(p), g.dims(q)), ([2, 4, 2, 2].as_slice(), [2, 4, 2, 2].as_slice()));
+    let e = nn::Embedding::new("embed", 11, 8).apply(&mut g, ids);
+    let n = nn::LayerNorm::new("norm", 8).apply(&mut g, e);
+    let n = nn::RmsNorm::new("rms", 8).apply(&mut g, n);
+    let y = nn::Linear::new("fc", 8, 5).bias(false).apply(&mut g, n);
+    assert_eq!(g.dims(y), [2, 6, 5]);
+    g.finish().unwrap();
+    let weights = Weights::empty(&Device::host(), &g).unwrap();
+    let shapes: Vec<(&str, &[usize])> = weights.names().map(|n| (n, weights.dims(n).unwrap())).collect();
+    let expected: [(&str, &[usize]); 7] = [
+        ("conv.weight", &[4, 3, 3, 2]),
+        ("conv.bias", &[4]),
+        ("embed.weight", &[11, 8]),
+        ("norm.weight", &[8]),
+        ("norm.bias", &[8]),
+        ("rms.weight", &[8]),
+        ("fc.weight", &[5, 8]),
+    ];
+    assert_eq!(shapes, expected);
+}
+
+#[test]
+fn errors_name_the_layer() {
+    let mut g = Graph::new();
+    let x = g.input("x", [4, 3]);
+    let y = nn::Linear::new("fc", 5, 2).apply(&mut g, x);
+    let error = g.inference([("y", y)]).unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, Error::Build(_)) && text.contains("fc") && text.contains("5"), "{text}");
+}
+
+#[test]
+fn two_layers_of_one_name_are_an_error() {
+    let mut g = Graph::new();
+    let x = g.input("x", [4, 3]);
+    let h = nn::Linear::new("fc", 3, 3).apply(&mut g, x);
+    let y = nn::Linear::new("fc", 3, 3).apply(&mut g, h);
+    let text = g.inference([("y", y)]).unwrap_err().to_string();
+    assert!(text.contains("'fc.weight' is used already"), "{text}");
+}
+
+#[test]
+fn wrong_losses_and_outputs_are_refused() {
+    let mut g = Graph::new();
+    let x = g.input("x", [4, 3]);
+    let w = g.parameter("w", [3], Init::ONES);
+    let y = g.mul(x, w);
+    let loss = g.mean_all(y);
+    let text = g.training(y).unwrap_err().to_string();
+    assert!(text.contains("f32[4,3]"), "{text}");
+    assert!(Graph::new().training(loss).is_err());
+    assert!(Graph::new().inference([("y", y)]).is_err());
+    assert!(g.inference(std::iter::empty()).unwrap_err().to_string().contains("at least one"));
+    assert!(g.inference([("y", y), ("y", loss)]).is_err());
+    g.output("loss", y);
+    assert!(g.training(loss).unwrap_err().to_string().contains("'loss'"));
+}
+
+#[test]
+fn inference_does_not_ask_for_labels_and_rebinds() {
+    let device = Device::host();
+    let trainer = Trainer::new(&device, small().training, Optimizer::sgd(0.1)).unwrap();
+    let mut session = Session::with_weights(small().inference, trainer.weights()).unwrap();
+    let all = session.run(&[("x", Input::f32(&NUMBERS))]).unwrap();
+    let mut one = session.rebind(&[("x", &[1, 3])]).unwrap();
+    for (row, expected) in NUMBERS.chunks(3).zip(all.f32("logits").unwrap().chunks(5)) {
+        let got = one.run(&[("x", Input::f32(row))]).unwrap();
+        let got = got.f32("logits").unwrap();
+        assert!(got.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{got:?} {expected:?}");
+    }
+    assert!(session.rebind(&[("y", &[1, 3])]).is_err());
+    assert!(session.rebind(&[("x", &[1, 4])]).is_err());
+    assert!(session.rebind(&[("x", &[0, 3])]).is_err());
+}
+
+#[test]
+fn parameters_the_loss_does_not_need_are_reported_and_kept() {
+    let mut g = Graph::new();
+    let x = g.input("x", [4, 3]);
+    let used = g.parameter("used", [3], Init::ONES);
+    g.parameter("idle", [3], Init::ONES);
+    let y = g.mul(x, used);
+    let loss = g.mean_all(y);
+    let mut trainer = Trainer::new(&Device::host(), g.training(loss).unwrap(), Optimizer::adam(0.1)).unwrap();
+    assert_eq!(trainer.unreached_parameters(), ["idle"]);
+    trainer.step(&[("x", Input::f32(&NUMBERS))]).unwrap();
+    assert_eq!(trainer.weights().get("idle").unwrap(), [1.0; 3]);
+    assert_ne!(trainer.weights().get("used").unwrap(), [1.0; 3]);
+}
+
+#[test]
+fn hyperparameters_out_of_range_are_refused() {
+    let adam = griffinfly::AdamConfig { beta1: 1.0, ..Default::default() };
+    let optimizers = [Optimizer::Adam(adam), Optimizer::sgd(f64::NAN), Optimizer::momentum(0.1, 1.5)];
+    for optimizer in optimizers {
+        assert!(Trainer::new(&Device::host(), small().training, optimizer).is_err(), "{optimizer:?}");
+    }
+}
