@@ -197,7 +197,10 @@ impl Vjp<'_> {
 
     /// The gradient as the VJP of what `f` builds from the inputs. Only the new nodes are differentiated: an input that
     /// depends on another one is differentiated through by the caller's pass, not twice.
-    pub(crate) fn through(&mut self, f: impl FnOnce(&mut Graph, &[Value]) -> Vec<Value>) -> Result<(), String> {
+    pub(crate) fn through(
+        &mut self,
+        f: impl FnOnce(&mut Graph, &[Value]) -> Vec<Value>,
+    ) -> Result<(), String> {
         let start = self.g.nodes().len();
         let results = f(self.g, self.inputs);
         let seeds: Vec<(Value, Value)> =

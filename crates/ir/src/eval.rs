@@ -41,7 +41,11 @@ impl<R: Real> Evaluation<R> {
 ///
 /// # Errors
 /// As [`eval`].
-pub fn eval_value<R: Real>(g: &Graph, feeds: &HashMap<String, Array<R>>, v: Value) -> Result<Array<R>, EvalError> {
+pub fn eval_value<R: Real>(
+    g: &Graph,
+    feeds: &HashMap<String, Array<R>>,
+    v: Value,
+) -> Result<Array<R>, EvalError> {
     Ok(eval_nodes(g, feeds, v.node().index() + 1)?.get(v).clone())
 }
 

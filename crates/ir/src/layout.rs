@@ -78,7 +78,10 @@ impl ParameterLayout {
     /// # Errors
     /// A parameter larger than a chunk.
     pub fn of(parameters: &[ParameterSpec], chunk_bytes: u64) -> Result<Self, TooLarge> {
-        let mut layout = ParameterLayout { slots: vec![Slot { chunk: 0, offset: 0 }; parameters.len()], chunks: Vec::new() };
+        let mut layout = ParameterLayout {
+            slots: vec![Slot { chunk: 0, offset: 0 }; parameters.len()],
+            chunks: Vec::new(),
+        };
         let mut placed = vec![false; parameters.len()];
         for i in 0..parameters.len() {
             if placed[i] {
@@ -133,7 +136,8 @@ mod tests {
 
     #[test]
     fn groups_are_adjacent_and_chunks_are_respected() {
-        let set = [spec("a", 64, None), spec("q", 64, Some("qkv")), spec("b", 1, None), spec("k", 65, Some("qkv"))];
+        let set =
+            [spec("a", 64, None), spec("q", 64, Some("qkv")), spec("b", 1, None), spec("k", 65, Some("qkv"))];
         let l = ParameterLayout::of(&set, 1024).expect("fits");
         let at = |i: usize| (l.slots[i].chunk, l.slots[i].offset);
         assert_eq!([at(0), at(1), at(3), at(2)], [(0, 0), (0, 256), (0, 512), (1, 0)]);

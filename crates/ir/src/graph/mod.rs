@@ -79,7 +79,7 @@ pub enum Region {
     Update,
 }
 
-/// An operation applied to values. Opaque outside this crate but for its name and its [`crate::ops::RuleView`].
+/// An operation applied to values. Opaque outside this crate but for its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Op(pub(crate) Payload);
 
