@@ -3,8 +3,8 @@
 //! `Payload` is the closed list; a missing rule is a compile error. A payload holds attributes only, never inputs or extents
 //! that can be derived from its inputs. Gradient operations are operations like all others.
 //!
-//! To add an operation: write its file with a payload type, `impl Rule` and the builder methods on [`Graph`](crate::graph::Graph), and add one
-//! line to the list below. The op suite picks up its samples.
+//! To add an operation: write its file with a payload type, `impl Rule` and the builder methods on
+//! [`Graph`](crate::graph::Graph), and add one line to the list below. The op suite picks up its samples.
 
 mod rule;
 mod sample;
