@@ -2,7 +2,7 @@
 //!
 //! On hardware a dispatch should have at least [`WAVES`] workgroups per compute unit: the largest tiling that reaches this,
 //! else a middle one with the products split. On software drivers the fastest tilings are those with the largest register
-//! tile per invocation, and splitting pays only when there are fewer tiles than CPUs.
+//! tile per invocation and no workgroup memory (their loads are one lane at a time, wherever from).
 
 use super::tiling::Tiling;
 use griffinfly_ir::loops::Contract;
@@ -23,6 +23,10 @@ const WAVES: u64 = 2;
 const LEAST_PART: u64 = 64;
 /// Multiplications below which a problem is tiny.
 const TINY: u64 = 4096;
+/// Time of a load on a software driver, in multiply-adds.
+const SOFTWARE_LOAD: u64 = 12;
+/// Invocations per CPU that keep a software driver busy.
+const SOFTWARE_LANES: u64 = 32;
 /// Most parts.
 const MOST_PARTS: u64 = 64;
 
@@ -94,9 +98,14 @@ fn hardware(size: &Size, target: &Target) -> Choice {
     Choice { tiling, split: size.split(&tiling, wanted) }
 }
 
+/// The direct tiling with the least estimated time, split until every CPU has work for all lanes.
 fn software(size: &Size, target: &Target) -> Choice {
-    let tiling = if size.m.min(size.n) < 4 { Tiling::DIRECT } else { Tiling::DIRECT_4X4 };
-    let threads = u64::from(tiling.invocations()) * u64::from(target.compute_units.max(1));
-    let split = if size.k >= 1024 { size.split(&tiling, threads) } else { 1 };
-    Choice { tiling, split }
+    let direct = [Tiling::DIRECT, Tiling::DIRECT_4X4, Tiling::DIRECT_8X8, Tiling::DIRECT_16X8];
+    let cost = |tiling: &Tiling| {
+        let (rows, columns) = (u64::from(tiling.tm), u64::from(tiling.tn));
+        size.tiles(tiling) * ((rows + columns) * SOFTWARE_LOAD + rows * columns)
+    };
+    let tiling = direct.into_iter().min_by_key(cost).unwrap_or(Tiling::DIRECT);
+    let wanted = SOFTWARE_LANES * u64::from(target.compute_units.max(1));
+    Choice { tiling, split: size.split(&tiling, wanted) }
 }

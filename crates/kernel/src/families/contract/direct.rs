@@ -129,7 +129,7 @@ impl<'b> Reader<'_, 'b> {
             let axes = decompose(self.b, k + from, &self.sight.0.groups[LAST]);
             let mut values = Vec::new();
             for rows in &self.rows {
-                let axes = point::axes([&self.batch, rows, &axes]);
+                let axes = [self.batch.as_slice(), rows, &axes].concat();
                 values.push(point::outputs(self.b, self.buffers, self.sight, &axes, &[])?[0]);
             }
             products.extend(self.spread(&values));

@@ -22,6 +22,11 @@ impl<'b> Accumulators<'b> {
         Self { b, vars }
     }
 
+    /// Columns per variable.
+    fn lanes(&self) -> u32 {
+        self.vars.first().and_then(|row| row.first()).map_or(1, |var| var.ty().lanes.count())
+    }
+
     /// Adds the outer product of quadruples of rows and the columns of each variable.
     pub(super) fn add(&self, left: &[Expr<'b>], right: &[Expr<'b>], fused: bool) {
         for (i, vars) in self.vars.iter().enumerate() {
@@ -79,56 +84,67 @@ impl<'a, 'b> Finish<'a, 'b> {
         (rows, columns): (&[Expr<'b>], &[Expr<'b>]),
         sums: &Accumulators<'b>,
     ) -> Result<(), KernelError> {
-        let cells = Cells { b, buffers, words, at, finish: self };
+        let columns = self.columns(b, columns, sums);
+        let batch = self.decomposed(b, 0, at.batch);
         let mut result = Ok(());
         for (row, vars) in rows.iter().zip(&sums.vars) {
             b.if_(row.lt(words.m), || {
-                for (column, var) in columns.iter().zip(vars) {
-                    let cell = cells.quadruple(*row, *column, var.get());
-                    result = result.clone().and(cell);
+                let axes = self.decomposed(b, 1, *row);
+                let line = (at.z * words.m + *row) * words.n;
+                for (var, columns) in vars.iter().zip(&columns) {
+                    let sum = var.get();
+                    for (j, column) in columns.iter().enumerate() {
+                        let value = if columns.len() == 1 { sum } else { sum.lane(j as u8) };
+                        b.if_(column.number.lt(words.n), || {
+                            let axes = [batch.as_slice(), &axes, &column.axes].concat();
+                            let done = self.cell(b, buffers, (&axes, line + column.number), value);
+                            result = result.clone().and(done);
+                        });
+                    }
                 }
             });
         }
         result
     }
-}
 
-struct Cells<'c, 'a, 'b> {
-    b: &'b Builder,
-    buffers: &'c Buffers<'b>,
-    words: &'c Words<'b>,
-    at: &'c Position<'b>,
-    finish: &'c Finish<'a, 'b>,
-}
-
-impl<'b> Cells<'_, '_, 'b> {
-    /// Writes the one or four columns of a variable.
-    fn quadruple(&self, row: Expr<'b>, column: Expr<'b>, sum: Expr<'b>) -> Result<(), KernelError> {
-        let together = match self.finish.epilogue {
-            Some((_, quads)) => quads.is_some(),
-            None => self.finish.wide,
+    /// The columns of each variable: one entry where they are written together.
+    fn columns(&self, b: &'b Builder, firsts: &[Expr<'b>], sums: &Accumulators<'b>) -> Vec<Vec<Column<'b>>> {
+        let together = self.epilogue.map_or(self.wide, |(_, quads)| quads.is_some());
+        let lanes = if together { 1 } else { sums.lanes() };
+        let column = |first: &Expr<'b>, j: u32| {
+            let number = *first + j;
+            Column { number, axes: self.decomposed(b, 2, number) }
         };
-        if together {
-            return self.cell(row, column, sum);
-        }
-        (0..sum.ty().lanes.count()).try_for_each(|j| self.cell(row, column + j, sum.lane(j as u8)))
+        firsts.iter().map(|first| (0..lanes).map(|j| column(first, j)).collect()).collect()
     }
 
-    fn cell(&self, row: Expr<'b>, column: Expr<'b>, sum: Expr<'b>) -> Result<(), KernelError> {
-        let mut result = Ok(());
-        self.b.if_(column.lt(self.words.n), || match (self.finish.epilogue, self.finish.partials) {
-            (Some(sight), _) => {
-                let point = [self.at.batch, row, column];
-                result = write(self.b, self.buffers, sight, point, sum);
-            }
-            (None, Some(partials)) => {
-                let offset = (self.at.z * self.words.m + row) * self.words.n + column;
-                partials.store(offset / sum.ty().lanes.count(), sum);
-            }
-            (None, None) => {}
-        });
-        result
+    /// Axes of one group of the epilogue.
+    fn decomposed(&self, b: &'b Builder, group: usize, number: Expr<'b>) -> Vec<Expr<'b>> {
+        self.epilogue.map_or(Vec::new(), |(view, _)| decompose(b, number, &view.groups[group]))
     }
+
+    fn cell(
+        &self,
+        b: &'b Builder,
+        buffers: &Buffers<'b>,
+        (axes, offset): (&[Expr<'b>], Expr<'b>),
+        sum: Expr<'b>,
+    ) -> Result<(), KernelError> {
+        match (self.epilogue, self.partials) {
+            (Some(sight), _) => write_at(b, buffers, sight, axes, sum),
+            (None, Some(partials)) => {
+                partials.store(offset / sum.ty().lanes.count(), sum);
+                Ok(())
+            }
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// A column of the output, or the first of four.
+struct Column<'b> {
+    number: Expr<'b>,
+    axes: Vec<Expr<'b>>,
 }
 
 /// Runs the epilogue at a point (or the four from there on) and stores its outputs.
@@ -141,7 +157,16 @@ pub(super) fn write<'b>(
 ) -> Result<(), KernelError> {
     let groups = &sight.0.groups;
     let [batch, row, column] = [0, 1, 2].map(|g| decompose(b, point[g], &groups[g]));
-    let axes = point::axes([&batch, &row, &column]);
-    let values = point::outputs(b, buffers, sight, &axes, &[sum])?;
-    point::store(b, buffers, sight, &axes, &values)
+    write_at(b, buffers, sight, &[batch, row, column].concat(), sum)
+}
+
+fn write_at<'b>(
+    b: &'b Builder,
+    buffers: &Buffers<'b>,
+    sight: Sight<'_>,
+    axes: &[Expr<'b>],
+    sum: Expr<'b>,
+) -> Result<(), KernelError> {
+    let values = point::outputs(b, buffers, sight, axes, &[sum])?;
+    point::store(b, buffers, sight, axes, &values)
 }

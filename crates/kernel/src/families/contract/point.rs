@@ -62,11 +62,6 @@ impl<'b> Buffers<'b> {
     }
 }
 
-/// Axes of a point: the flat numbers of the three groups, decomposed.
-pub(super) fn axes<'b>(groups: [&[Expr<'b>]; 3]) -> Vec<Expr<'b>> {
-    groups.concat()
-}
-
 /// The outputs of a body at the point (or the four points from there on).
 pub(super) fn outputs<'b>(
     b: &'b Builder,

@@ -161,7 +161,7 @@ impl<'a, 'b> Stage<'a, 'b> {
         let products = decompose(b, k, &view.groups[LAST]);
         let mut values = Vec::new();
         for rows in &chunk.rows {
-            let axes = point::axes([&self.plan.batch, rows, &products]);
+            let axes = [self.plan.batch.as_slice(), rows, &products].concat();
             let value = point::outputs(b, self.plan.buffers, self.plan.sight, &axes, &[])?[0];
             values.push(inside.select(value, b.zero(value.ty())));
         }

@@ -40,7 +40,9 @@ const fn staged(block: [u32; 3], thread: [u32; 2], staging: Staging) -> Tiling {
 }
 
 const fn direct(tm: u32, tn: u32) -> Tiling {
-    Tiling { bm: tm, bn: tn, bk: 64, tm, tn, staging: Staging::Direct }
+    // Large tiles are for software drivers: few invocations per workgroup spread them over the CPUs.
+    let invocations = if tm * tn > 16 { 16 } else { 64 };
+    Tiling { bm: tm, bn: tn, bk: invocations, tm, tn, staging: Staging::Direct }
 }
 
 impl Tiling {
@@ -48,6 +50,10 @@ impl Tiling {
     pub const DIRECT: Self = direct(1, 1);
     /// A register tile without workgroup memory.
     pub const DIRECT_4X4: Self = direct(4, 4);
+    /// Large register tiles without workgroup memory: for software drivers, where every load is dear.
+    pub const DIRECT_8X8: Self = direct(8, 8);
+    /// The largest of these: twice the code.
+    pub const DIRECT_16X8: Self = direct(16, 8);
     /// Few rows.
     pub const FLAT: Self = staged([16, 64, 32], [4, 4], Staging::Single);
     /// Few columns.
@@ -77,6 +83,8 @@ impl Tiling {
         &[
             Self::DIRECT,
             Self::DIRECT_4X4,
+            Self::DIRECT_8X8,
+            Self::DIRECT_16X8,
             Self::FLAT,
             Self::TALL,
             Self::SMALL,

@@ -1,0 +1,173 @@
+//! The contraction family on a Vulkan driver, every tiling against sums in f64.
+//!
+//! Runs only with `GRIFFINFLY_TEST_DEVICE=vulkan`, as the tests of the device itself do. Results and scratch start as NaN,
+//! and NaN follows every operand, so an element that is not written, or one that is read past the end, shows.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "helpers of tests")]
+
+mod harness;
+mod loops;
+mod reference;
+
+use griffinfly_gpu::Device;
+use griffinfly_gpu::vulkan::{OpenOptions, Selector, open_with};
+use griffinfly_ir::loops::Loop;
+use griffinfly_ir::target::Target;
+use griffinfly_kernel::families::contract::{Choice, Staging, Tiling, choices, realise, realise_with};
+use harness::Suite;
+use loops::{Epilogue, Product};
+
+/// Opens a device, runs the cases a test adds to a suite for its target, and asserts that validation stayed silent.
+fn check(cases: impl FnOnce(&mut Suite)) {
+    if std::env::var_os("GRIFFINFLY_TEST_DEVICE").is_none_or(|value| value != "vulkan") {
+        println!("skipped: GRIFFINFLY_TEST_DEVICE is not vulkan");
+        return;
+    }
+    let options = OpenOptions { cache_dir: None, ..OpenOptions::from_env() };
+    let device = open_with(&Selector::Best, &options).unwrap();
+    let log = device.validation_log();
+    let mut suite = Suite::new(device.target());
+    cases(&mut suite);
+    suite.run(device.as_ref());
+    drop(device);
+    assert_eq!(log.messages(), Vec::<String>::new());
+}
+
+/// The tilings the target can run, and in the ordinary run no other.
+fn tilings(target: &Target) -> Vec<Tiling> {
+    let mut all: Vec<Tiling> = choices(target).into_iter().map(|choice| choice.tiling).collect();
+    all.dedup();
+    all
+}
+
+fn unsplit(tiling: Tiling) -> Choice {
+    Choice { tiling, split: 1 }
+}
+
+/// Sizes on both sides of a tile's: one, odd, prime, a multiple, larger.
+fn sizes(t: &Tiling) -> Vec<[usize; 3]> {
+    let [bm, bn, bk] = [t.bm, t.bn, if t.staging == Staging::Direct { 4 } else { t.bk }].map(|n| n as usize);
+    vec![
+        [1, 1, 1],
+        [3, 5, 7],
+        [bm, bn, bk],
+        [bm * 2, bn, bk * 3],
+        [bm + 4, bn + 8, bk * 2 + 4],
+        [bm + 1, bn * 2 + 3, bk + 1],
+        [2, bn + 13, 31],
+    ]
+}
+
+#[test]
+fn every_tiling_at_every_kind_of_size() {
+    check(|suite| {
+        for tiling in tilings(&suite.target) {
+            for [m, n, k] in sizes(&tiling) {
+                suite.case(&Product::new(m, n, k).build(), &unsplit(tiling));
+            }
+        }
+    });
+}
+
+#[test]
+fn every_tiling_with_transposes_and_batches() {
+    check(|suite| {
+        for (i, tiling) in tilings(&suite.target).into_iter().enumerate() {
+            let [bm, bn] = [tiling.bm, tiling.bn].map(|n| n as usize);
+            for (j, transposed) in [[false, true], [true, false], [true, true]].into_iter().enumerate() {
+                let product = |m, n, k| Product { transposed, ..Product::new(m, n, k) };
+                suite.case(&product(bm + 4, bn + 12, 40).build(), &unsplit(tiling));
+                suite.case(&product(bm + 3, bn + 2, 37).build(), &unsplit(tiling));
+                let batch = [vec![3], vec![2, 2], vec![5]][(i + j) % 3].clone();
+                suite.case(&Product { batch, ..product(9, 20, 17) }.build(), &unsplit(tiling));
+            }
+        }
+    });
+}
+
+#[test]
+fn every_tiling_with_split_products() {
+    check(|suite| {
+        for tiling in tilings(&suite.target) {
+            let (m, n) = (tiling.bm as usize + 1, tiling.bn as usize);
+            for split in 2..=4 {
+                suite.case(&Product::new(m, n, 150).build(), &Choice { tiling, split });
+            }
+            let odd = Product { batch: vec![2], epilogue: Epilogue::BiasRelu, ..Product::new(7, 9, 131) };
+            suite.case(&odd.build(), &Choice { tiling, split: 3 });
+            let even = Product { batch: vec![2], epilogue: Epilogue::Residual, ..Product::new(8, 12, 256) };
+            suite.case(&even.build(), &Choice { tiling, split: 4 });
+        }
+    });
+}
+
+#[test]
+fn every_tiling_with_prologues_and_epilogues() {
+    check(|suite| {
+        for tiling in tilings(&suite.target) {
+            for epilogue in [Epilogue::BiasRelu, Epilogue::Residual, Epilogue::Transposed] {
+                for (m, n) in [(20, 36), (19, 35)] {
+                    let product = Product { prologue: true, epilogue, ..Product::new(m, n, 24) };
+                    suite.case(&product.build(), &unsplit(tiling));
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn every_tiling_on_convolutions() {
+    check(|suite| {
+        for tiling in tilings(&suite.target) {
+            for l in convolutions() {
+                suite.case(&l, &unsplit(tiling));
+            }
+        }
+    });
+}
+
+fn convolutions() -> Vec<Loop> {
+    let same = loops::Conv { batch: 2, channels: [3, 8], size: [7, 8], filter: 3, stride: 1, pad: 1 };
+    let strided = loops::Conv { batch: 1, channels: [4, 5], size: [9, 11], filter: 3, stride: 2, pad: 1 };
+    let point = loops::Conv { batch: 2, channels: [8, 12], size: [4, 4], filter: 1, stride: 1, pad: 0 };
+    [same, strided, point]
+        .iter()
+        .flat_map(|c| [c.forward(), c.forward_channels_last(), c.input_gradient(), c.weight_gradient()])
+        .collect()
+}
+
+#[test]
+fn convolutions_with_split_products() {
+    check(|suite| {
+        for tiling in [Tiling::DIRECT_4X4, Tiling::SMALL, Tiling::MIDDLE] {
+            for l in convolutions() {
+                suite.case(&l, &Choice { tiling, split: 2 });
+            }
+        }
+    });
+}
+
+#[test]
+fn default_choices() {
+    check(|suite| {
+        let target = suite.target.clone();
+        for (m, n, k) in [(1, 1, 1), (2, 300, 70), (64, 10, 300), (130, 70, 33), (16, 9, 4000), (3, 5, 2048)] {
+            let l = Product { epilogue: Epilogue::BiasRelu, ..Product::new(m, n, k) }.build();
+            suite.realised(&l, realise(&l, &target).unwrap());
+        }
+    });
+}
+
+#[test]
+fn refusals_are_typed() {
+    let mut target = Target::minimal_vulkan();
+    let l = Product { epilogue: Epilogue::BiasRelu, ..Product::new(64, 64, 64) }.build();
+    let double = unsplit(Tiling::LARGE_DOUBLE);
+    assert!(realise_with(&l, &target, &double).unwrap_err().to_string().contains("128x128x16/8x8/db"));
+    target.max_bindings = 2;
+    assert!(realise_with(&l, &target, &unsplit(Tiling::SMALL)).unwrap_err().to_string().contains("bindings"));
+    target.max_bindings = 8;
+    target.max_binding_bytes = 1 << 14;
+    let split = Choice { tiling: Tiling::SMALL, split: 4 };
+    assert!(realise_with(&l, &target, &split).unwrap_err().to_string().contains("partial sums"));
+}

@@ -1,0 +1,203 @@
+//! Realisations assembled into one program, run and compared.
+
+use super::reference::{Expected, expected};
+use griffinfly_compile::program::{
+    Arena, ArenaId, Binding, BindingAccess, ConstantData, Dispatch, DispatchId, External, ExternalKind, FORMAT,
+    Kernel, KernelId, LoopId, MemoryReport, Place, Program, Role, Section, SectionKind, Work,
+};
+use griffinfly_gpu::{Device, Sections};
+use griffinfly_ir::loops::Loop;
+use griffinfly_ir::target::Target;
+use griffinfly_ir::types::TensorType;
+use griffinfly_kernel::families::contract::{Choice, realise_with};
+use griffinfly_kernel::families::{Instance, Realisation, Slot};
+use griffinfly_kernel::{kir, print, spirv};
+use std::sync::Arc;
+
+const NAN: u32 = 0x7fc0_dead;
+
+/// Cases that run as one step.
+pub(super) struct Suite {
+    pub(super) target: Target,
+    program: Program,
+    cases: Vec<Case>,
+}
+
+struct Case {
+    name: String,
+    expected: Expected,
+    /// Externals of the results.
+    results: Vec<usize>,
+}
+
+/// Where the buffers of a case lie.
+struct Buffers {
+    operands: Vec<(Place, u64)>,
+    results: Vec<(Place, u64)>,
+    scratch: Vec<(Place, u64)>,
+}
+
+impl Suite {
+    pub(super) fn new(target: &Target) -> Self {
+        let section = Section { kind: SectionKind::ForwardBackward, levels: vec![vec![], vec![]] };
+        let program = Program {
+            format: FORMAT,
+            generator: "tests".into(),
+            target: target.clone(),
+            arenas: vec![],
+            externals: vec![],
+            constants: vec![],
+            kernels: vec![],
+            loops: vec![],
+            dispatches: vec![],
+            sections: vec![section],
+            memory: MemoryReport::default(),
+        };
+        Suite { target: target.clone(), program, cases: vec![] }
+    }
+
+    /// Adds a loop realised by a choice.
+    pub(super) fn case(&mut self, l: &Loop, choice: &Choice) {
+        let realisation = realise_with(l, &self.target, choice).unwrap();
+        self.realised(l, realisation);
+    }
+
+    /// Adds a realisation.
+    pub(super) fn realised(&mut self, l: &Loop, realisation: Realisation) {
+        let operands: Vec<Vec<f32>> =
+            l.operands.iter().enumerate().map(|(i, ty)| values(i as u64, ty.elements())).collect();
+        let buffers = Buffers {
+            operands: operands.iter().map(|x| self.arena(Role::Constants, x.len(), x)).collect(),
+            results: l.results.iter().map(|ty| self.arena(Role::Outputs, ty.elements(), &[])).collect(),
+            scratch: realisation.scratch.iter().map(|n| self.arena(Role::Scratch, *n as usize / 4, &[])).collect(),
+        };
+        let results = l.results.iter().zip(&buffers.results).map(|(ty, (place, _))| self.external(ty, *place));
+        let results = results.collect();
+        let name = format!("{} on {:?} -> {:?}", realisation.dispatches[0].name, l.operands, l.results);
+        for (level, instance) in realisation.dispatches.into_iter().enumerate() {
+            self.dispatch(level, instance, &buffers);
+        }
+        self.cases.push(Case { name, expected: expected(l, &operands), results });
+    }
+
+    /// A buffer that holds values and then NaN; returns its place and bytes without the padding.
+    fn arena(&mut self, role: Role, length: usize, values: &[f32]) -> (Place, u64) {
+        let bytes = (4 * length as u64 + 1024).next_multiple_of(256);
+        self.program.arenas.push(Arena { role, chunk: 0, bytes });
+        let place = Place { arena: ArenaId(self.program.arenas.len() as u32 - 1), offset: 0 };
+        let mut words = vec![NAN; bytes as usize / 4];
+        words.iter_mut().zip(values).for_each(|(word, value)| *word = value.to_bits());
+        self.program.constants.push(ConstantData { place, words });
+        (place, 4 * length as u64)
+    }
+
+    fn external(&mut self, ty: &TensorType, place: Place) -> usize {
+        let name = format!("y{}", self.program.externals.len());
+        self.program.externals.push(External { name, kind: ExternalKind::Output, ty: ty.clone(), place });
+        self.program.externals.len() - 1
+    }
+
+    fn dispatch(&mut self, level: usize, instance: Instance, buffers: &Buffers) {
+        let bindings = instance.bindings.iter().zip(&instance.kernel.bindings).map(|(slot, binding)| {
+            let (place, bytes) = match slot {
+                Slot::Operand(i) => buffers.operands[*i],
+                Slot::Result(i) => buffers.results[*i],
+                Slot::Scratch(i) => buffers.scratch[*i],
+            };
+            Binding { arena: place.arena, offset: place.offset, bytes, access: access(binding) }
+        });
+        let dispatch = Dispatch {
+            bindings: bindings.collect(),
+            work: Work::Kernel {
+                kernel: self.kernel(&instance),
+                parameters: instance.parameters,
+                groups: instance.groups,
+            },
+            source: LoopId(0),
+            instance: instance.name,
+            provenance: vec![],
+        };
+        let id = DispatchId(self.program.dispatches.len() as u32);
+        self.program.dispatches.push(dispatch);
+        self.program.sections[0].levels[level].push(id);
+    }
+
+    fn kernel(&mut self, instance: &Instance) -> KernelId {
+        let kernel = program_kernel(instance);
+        let known = self.program.kernels.iter().position(|k| k.wgsl == kernel.wgsl);
+        let at = known.unwrap_or_else(|| {
+            self.program.kernels.push(kernel);
+            self.program.kernels.len() - 1
+        });
+        KernelId(at as u32)
+    }
+
+    /// Runs all cases and compares every element; reports all cases that fail.
+    pub(super) fn run(self, device: &dyn Device) {
+        let (cases, kernels) = (self.cases, self.program.kernels.len());
+        let mut executor = device.instantiate(Arc::new(self.program), &[]).unwrap();
+        let ticket = executor.submit(Sections::ALL).unwrap();
+        let mut faults = Vec::new();
+        for case in &cases {
+            for (result, want) in case.results.iter().zip(&case.expected.values) {
+                let mut bytes = vec![0; want.len() * 4];
+                executor.read(ticket, *result, &mut bytes).unwrap();
+                let got: Vec<f32> =
+                    bytes.chunks_exact(4).map(|word| f32::from_ne_bytes(word.try_into().unwrap())).collect();
+                faults.extend(fault(&case.name, &got, want, case.expected.magnitude));
+            }
+        }
+        println!("{} cases, {kernels} kernels on {}", cases.len(), device.info().name);
+        assert!(faults.is_empty(), "{} faults in {} cases:\n{}", faults.len(), cases.len(), faults.join("\n"));
+    }
+}
+
+/// A kernel as programs hold it.
+pub(super) fn program_kernel(instance: &Instance) -> Kernel {
+    let kernel = &instance.kernel;
+    let wgsl = print::wgsl(kernel, &print::PrintOptions::default());
+    Kernel {
+        name: instance.name.clone(),
+        spirv: spirv::compile(&wgsl, print::ENTRY).unwrap(),
+        wgsl,
+        bindings: kernel.bindings.iter().map(access).collect(),
+        parameter_words: kernel.params.len() as u32,
+        workgroup_size: kernel.workgroup_size,
+        workgroup_bytes: kernel.workgroup_bytes() as u32,
+    }
+}
+
+fn access(binding: &kir::Binding) -> BindingAccess {
+    match binding.access {
+        kir::Access::Read => BindingAccess::Read,
+        kir::Access::ReadWrite => BindingAccess::Write,
+    }
+}
+
+fn fault(name: &str, got: &[f32], want: &[f32], magnitude: f64) -> Option<String> {
+    let off = |(g, w): (&f32, &f32)| {
+        // Sums carry the rounding of their products; an epilogue may square them.
+        let size = magnitude.max(1.0) * f64::from(w.abs()).max(1.0).sqrt();
+        let error = (f64::from(*g) - f64::from(*w)).abs();
+        !(error <= 4e-6 * size)
+    };
+    let wrong: Vec<usize> = got.iter().zip(want).enumerate().filter(|(_, p)| off(*p)).map(|(i, _)| i).collect();
+    let first = *wrong.first()?;
+    let of = got.len();
+    Some(format!(
+        "{name}: {} of {of} wrong, first at {first}: {} instead of {}",
+        wrong.len(),
+        got[first],
+        want[first]
+    ))
+}
+
+/// Reproducible values in -1..1.
+fn values(seed: u64, length: usize) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(length as u64);
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 40) as f32 / (1 << 23) as f32) - 1.0
+    };
+    (0..length).map(|_| next()).collect()
+}
