@@ -4,6 +4,31 @@ use super::functions;
 use griffinfly_ir::scalar::{BinaryFn, UnaryFn};
 use griffinfly_ir::types::DType;
 
+/// What an instruction computes from registers.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Operation {
+    /// One-argument intrinsic on a dtype.
+    Unary(UnaryFn, DType),
+    /// Two-argument intrinsic on a dtype.
+    Binary(BinaryFn, DType),
+    /// `if a { b } else { c }`.
+    Select,
+    /// Conversion to the first from the second dtype.
+    Cast(DType, DType),
+}
+
+/// Computes an operation lane by lane; arguments it does not take are ignored.
+#[inline(always)]
+pub(super) fn compute(operation: Operation, out: &mut [u32], [a, b, c]: [&[u32]; 3]) {
+    match operation {
+        Operation::Unary(f, d) => unary(f, d, out, a),
+        Operation::Binary(f, d) => binary(f, d, out, a, b),
+        Operation::Select => select(out, a, b, c),
+        Operation::Cast(to, from) => cast(to, from, out, a),
+    }
+}
+
+#[inline(always)]
 fn f(x: u32) -> f32 {
     f32::from_bits(x)
 }
@@ -38,19 +63,22 @@ fn integers(out: &mut [u32], a: &[u32], b: &[u32], g: impl Fn(i32, i32) -> i32) 
 }
 
 /// Larger of two; NaN if either is NaN.
+#[inline(always)]
 pub(super) fn max(a: f32, b: f32) -> f32 {
     let larger = if a > b { a } else { b };
     if a.is_nan() | b.is_nan() { f32::NAN } else { larger }
 }
 
 /// Smaller of two; NaN if either is NaN.
+#[inline(always)]
 pub(super) fn min(a: f32, b: f32) -> f32 {
     let smaller = if a < b { a } else { b };
     if a.is_nan() | b.is_nan() { f32::NAN } else { smaller }
 }
 
 /// One-argument intrinsics.
-pub(super) fn unary(function: UnaryFn, dtype: DType, out: &mut [u32], x: &[u32]) {
+#[inline(always)]
+fn unary(function: UnaryFn, dtype: DType, out: &mut [u32], x: &[u32]) {
     match (function, dtype) {
         (UnaryFn::Neg, DType::F32) => each_float(out, x, |x| -x),
         (UnaryFn::Neg, _) => each(out, x, u32::wrapping_neg),
@@ -71,7 +99,8 @@ pub(super) fn unary(function: UnaryFn, dtype: DType, out: &mut [u32], x: &[u32])
 }
 
 /// Two-argument intrinsics on equal dtypes.
-pub(super) fn binary(function: BinaryFn, dtype: DType, out: &mut [u32], a: &[u32], b: &[u32]) {
+#[inline(always)]
+fn binary(function: BinaryFn, dtype: DType, out: &mut [u32], a: &[u32], b: &[u32]) {
     match dtype {
         DType::F32 => float(function, out, a, b),
         DType::I32 => signed(function, out, a, b),
@@ -79,6 +108,7 @@ pub(super) fn binary(function: BinaryFn, dtype: DType, out: &mut [u32], a: &[u32
     }
 }
 
+#[inline(always)]
 fn float(function: BinaryFn, out: &mut [u32], a: &[u32], b: &[u32]) {
     match function {
         BinaryFn::Add => floats(out, a, b, |a, b| a + b),
@@ -97,6 +127,7 @@ fn float(function: BinaryFn, out: &mut [u32], a: &[u32], b: &[u32]) {
     }
 }
 
+#[inline(always)]
 fn signed(function: BinaryFn, out: &mut [u32], a: &[u32], b: &[u32]) {
     match function {
         BinaryFn::Div => integers(out, a, b, |a, b| if b == 0 { 0 } else { a.wrapping_div(b) }),
@@ -108,6 +139,7 @@ fn signed(function: BinaryFn, out: &mut [u32], a: &[u32], b: &[u32]) {
     }
 }
 
+#[inline(always)]
 fn unsigned(function: BinaryFn, out: &mut [u32], a: &[u32], b: &[u32]) {
     match function {
         BinaryFn::Add => both(out, a, b, u32::wrapping_add),
@@ -128,14 +160,16 @@ fn unsigned(function: BinaryFn, out: &mut [u32], a: &[u32], b: &[u32]) {
 }
 
 /// `if c { a } else { b }`.
-pub(super) fn select(out: &mut [u32], c: &[u32], a: &[u32], b: &[u32]) {
+#[inline(always)]
+fn select(out: &mut [u32], c: &[u32], a: &[u32], b: &[u32]) {
     for (((o, c), a), b) in out.iter_mut().zip(c).zip(a).zip(b) {
         *o = if *c != 0 { *a } else { *b };
     }
 }
 
 /// Conversion; float to integer truncates and saturates, NaN gives 0.
-pub(super) fn cast(to: DType, from: DType, out: &mut [u32], x: &[u32]) {
+#[inline(always)]
+fn cast(to: DType, from: DType, out: &mut [u32], x: &[u32]) {
     match (to, from) {
         (DType::F32, DType::I32) => each(out, x, |x| (x as i32 as f32).to_bits()),
         (DType::F32, DType::U32 | DType::Bool) => each(out, x, |x| (x as f32).to_bits()),

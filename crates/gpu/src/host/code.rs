@@ -4,12 +4,13 @@
 //! block in `evaluate`. Invariants: operands of an instruction are computed before it; registers of constants are written
 //! once per task (`Code::begin`) and never reused; other registers are reused after their last use.
 
+use super::arithmetic::Operation;
 use super::forms::{Form, Guard};
-use super::points::{LANES, Points};
 use super::space::normalise;
+use super::table::Table;
 use griffinfly_ir::index::{Bound, IndexExpr, Store};
 use griffinfly_ir::loops::Body;
-use griffinfly_ir::scalar::{BinaryFn, ScalarId, ScalarNode, UnaryFn};
+use griffinfly_ir::scalar::{ScalarId, ScalarNode};
 use griffinfly_ir::types::{DType, TensorType, strides};
 
 /// A body with everything its evaluation depends on.
@@ -57,8 +58,8 @@ pub(super) struct LoadPlan {
     pub(super) is_bool: bool,
     /// Whether offset and guards are affine along runs.
     pub(super) by_runs: bool,
-    /// The offset of every point (-1 where the load does not happen), where that is quicker than computing them.
-    pub(super) table: Option<Vec<i32>>,
+    /// Precomputed offsets, where those are quicker.
+    pub(super) table: Option<Table>,
 }
 
 /// What an instruction computes; numbers are registers.
@@ -72,14 +73,8 @@ pub(super) enum Step {
     Index(Form),
     /// Whether bounds hold.
     Within(Vec<Guard>),
-    /// One-argument intrinsic on a dtype.
-    Unary(UnaryFn, DType, usize),
-    /// Two-argument intrinsic on a dtype.
-    Binary(BinaryFn, DType, usize, usize),
-    /// Choice.
-    Select(usize, usize, usize),
-    /// Conversion to the first from the second dtype.
-    Cast(DType, DType, usize),
+    /// Arithmetic on registers.
+    Compute(Operation, [usize; 3]),
 }
 
 /// An instruction.
@@ -117,6 +112,8 @@ pub(super) struct Code {
     pub(super) stores: Vec<StorePlan>,
     /// First register not used.
     pub(super) end_register: usize,
+    /// Whether anything is computed by runs.
+    pub(super) needs_runs: bool,
 }
 
 impl Code {
@@ -134,6 +131,7 @@ impl Code {
             outputs: Vec::new(),
             stores: Vec::new(),
             end_register: first_register,
+            needs_runs: !source.stores.is_empty(),
         };
         let mut rewritten = exprs.into_iter();
         let mut next = || rewritten.next().ok_or_else(|| "an index expression is missing".to_owned());
@@ -141,6 +139,11 @@ impl Code {
         let mut build =
             Build { source, code: &mut code, loads, load_registers: Vec::new(), free: Vec::new() };
         build.run(&mut next)?;
+        code.needs_runs |= code.steps.iter().any(|i| match &i.step {
+            Step::Load(plan) => plan.table.is_none(),
+            Step::Index(_) | Step::Within(_) => true,
+            Step::Carry(_) | Step::Compute(..) => false,
+        });
         for (i, s) in source.stores.iter().enumerate() {
             let offset = Form::new(&next()?, &extents)?;
             let (register, _) = *code.outputs.get(i).ok_or("a store without an output")?;
@@ -209,8 +212,11 @@ fn loads(
             continue;
         }
         let ty = &source.operands[load.operand];
-        let offset = Form::new(&next()?, extents)?;
-        let guards = guards(&load.access.valid, extents, next)?;
+        let (expr, valid) = (next()?, &load.access.valid);
+        let bounds = valid.iter().map(|_| next()).collect::<Result<Vec<_>, _>>()?;
+        let guards = valid.iter().zip(&bounds).map(|(b, e)| Guard::new(b, e, extents));
+        let guards = guards.collect::<Result<Vec<_>, _>>()?;
+        let offset = Form::new(&expr, extents)?;
         let id = load.access.dynamic.as_ref().map(|d| Id {
             register: usize::MAX,
             stride: strides(&ty.dims)[d.dimension] as i64,
@@ -227,46 +233,13 @@ fn loads(
             is_bool: ty.dtype == DType::Bool,
             table: None,
         };
-        plan.tabulate(extents);
+        plan.table = Table::new(&plan, &expr, &bounds, extents);
         plans.push(Some(plan));
     }
     Ok(plans)
 }
 
-/// Points of the largest domain with tables of offsets.
-const TABLE_POINTS: usize = 1 << 16;
-
-/// The same for offsets that are expensive to compute.
-const COSTLY_TABLE_POINTS: usize = 1 << 18;
-
-/// Runs shorter than this are read through a table.
-const SHORT_RUN: usize = 8;
-
 impl LoadPlan {
-    /// Makes the table of offsets if it pays and the domain is small enough.
-    fn tabulate(&mut self, extents: &[usize]) {
-        let points: usize = extents.iter().product();
-        let short = extents.last().is_some_and(|e| *e < SHORT_RUN) && points > LANES;
-        let limit = if !self.by_runs {
-            COSTLY_TABLE_POINTS
-        } else if short {
-            TABLE_POINTS
-        } else {
-            0
-        };
-        if points > limit || self.id.is_some() {
-            return;
-        }
-        let mut table = Vec::with_capacity(points);
-        let (mut block, mut offsets) = (Points::default(), [0; LANES]);
-        for start in (0..points).step_by(LANES) {
-            block.set(extents, start, LANES.min(points - start));
-            self.offsets(&block, None, &mut offsets);
-            table.extend_from_slice(&offsets[..block.count()]);
-        }
-        self.table = Some(table);
-    }
-
     /// Whether the value is the same all along a run.
     fn is_uniform(&self) -> bool {
         self.offset.stride() == Some(0)
@@ -350,10 +323,12 @@ impl Build<'_> {
             ScalarNode::Carry(k) => Step::Carry(*k as usize),
             ScalarNode::Index(_) => Step::Index(Form::new(&next()?, &self.code.extents)?),
             ScalarNode::Within(b) => Step::Within(guards(b, &self.code.extents, next)?),
-            ScalarNode::Unary(f, x) => Step::Unary(*f, expr.dtype(*x), at(x)),
-            ScalarNode::Binary(f, a, b) => Step::Binary(*f, expr.dtype(*a), at(a), at(b)),
-            ScalarNode::Select(c, a, b) => Step::Select(at(c), at(a), at(b)),
-            ScalarNode::Cast(d, x) => Step::Cast(*d, expr.dtype(*x), at(x)),
+            ScalarNode::Unary(f, x) => Step::Compute(Operation::Unary(*f, expr.dtype(*x)), [at(x); 3]),
+            ScalarNode::Binary(f, a, b) => {
+                Step::Compute(Operation::Binary(*f, expr.dtype(*a)), [at(a), at(b), at(b)])
+            }
+            ScalarNode::Select(c, a, b) => Step::Compute(Operation::Select, [at(c), at(a), at(b)]),
+            ScalarNode::Cast(d, x) => Step::Compute(Operation::Cast(*d, expr.dtype(*x)), [at(x); 3]),
             ScalarNode::Const(_) | ScalarNode::Load(_) => return Err("not an instruction".into()),
         })
     }

@@ -1,5 +1,6 @@
 //! Rough running times, to choose evaluation orders and to decide whether threads pay.
 
+use super::arithmetic::Operation;
 use super::code::{Code, Step};
 use super::forms::{Form, Guard};
 use super::points::LANES;
@@ -32,13 +33,13 @@ fn step(step: &Step, run: f64, lanes: usize) -> f64 {
             }
             Step::Index(form) => along(form, run),
             Step::Within(guards) => guards.iter().map(|g| 1.0 + guard(g, run)).sum(),
-            Step::Unary(f, ..) => match f {
+            Step::Compute(Operation::Unary(f, _), _) => match f {
                 UnaryFn::Neg | UnaryFn::Abs | UnaryFn::Floor | UnaryFn::Not => 0.1,
                 UnaryFn::Sqrt | UnaryFn::Rsqrt => 1.0,
                 _ => 4.0,
             },
-            Step::Binary(BinaryFn::Pow, ..) => 10.0,
-            Step::Binary(BinaryFn::Div, ..) => 0.5,
+            Step::Compute(Operation::Binary(BinaryFn::Pow, _), _) => 10.0,
+            Step::Compute(Operation::Binary(BinaryFn::Div, _), _) => 0.5,
             _ => 0.1,
         }
 }

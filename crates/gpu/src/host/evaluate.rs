@@ -1,10 +1,10 @@
 //! Evaluation of compiled bodies, a block of points at a time.
 
-use super::arithmetic;
 use super::code::{Code, Step};
 use super::load::{load, within};
 use super::memory::View;
 use super::points::{Column, LANES, Points, column};
+use super::simd;
 
 /// What one thread works with. Made once; a step allocates nothing.
 #[derive(Default)]
@@ -94,7 +94,10 @@ impl Code {
 
     /// Evaluates `count` points from flat index `start`.
     pub(super) fn evaluate(&self, scratch: &mut Scratch, operands: &[View], start: usize, count: usize) {
-        scratch.points.set(&self.extents, start, count);
+        scratch.points.set(start, count);
+        if self.needs_runs {
+            scratch.points.find_runs(&self.extents);
+        }
         let n = scratch.points.count();
         let mut out = scratch.spare.take().unwrap_or_else(column);
         for i in &self.steps {
@@ -111,14 +114,9 @@ impl Code {
                     to.iter_mut().zip(values).for_each(|(o, v)| *o = v as u32);
                 }
                 Step::Within(guards) => within(guards, &scratch.points, to),
-                Step::Unary(f, d, x) => arithmetic::unary(*f, *d, to, &registers[*x][..n]),
-                Step::Binary(f, d, a, b) => {
-                    arithmetic::binary(*f, *d, to, &registers[*a][..n], &registers[*b][..n]);
+                Step::Compute(operation, inputs) => {
+                    simd::compute(*operation, to, inputs.map(|r| &registers[r][..n]));
                 }
-                Step::Select(c, a, b) => {
-                    arithmetic::select(to, &registers[*c][..n], &registers[*a][..n], &registers[*b][..n]);
-                }
-                Step::Cast(d, s, x) => arithmetic::cast(*d, *s, to, &registers[*x][..n]),
             }
             std::mem::swap(&mut out, &mut scratch.registers[i.target]);
         }
@@ -129,6 +127,10 @@ impl Code {
     pub(super) fn store(&self, scratch: &Scratch, results: &[View]) {
         for s in &self.stores {
             let (values, view) = (&scratch.registers[s.register], &results[s.result]);
+            if let (Some(stride), Some(at)) = (s.offset.stride(), scratch.points.only_run()) {
+                view.write_run(s.offset.base(at), stride, &values[..scratch.points.count()]);
+                continue;
+            }
             if let Some(stride) = s.offset.stride() {
                 let mut bases = [0; LANES];
                 s.offset.bases(&scratch.points, &mut bases);

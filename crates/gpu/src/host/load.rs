@@ -11,14 +11,13 @@ pub(super) fn load(plan: &LoadPlan, operands: &[View], scratch: &Scratch, out: &
     let view = &operands[plan.operand];
     let ids = plan.id.as_ref().map(|id| (id, scratch.registers[id.register].as_slice()));
     if let Some(table) = &plan.table {
-        let start = scratch.points.start();
-        view.gather(&table[start..start + out.len()], plan.fill, out);
+        table.read(view, scratch.points.start(), plan.fill, out);
     } else if plan.by_runs && ids.is_none_or(|(id, _)| id.uniform) {
         load_runs(plan, view, &scratch.points, ids, out);
     } else {
         let mut offsets = [0; LANES];
         plan.offsets(&scratch.points, ids, &mut offsets);
-        view.gather(&offsets[..out.len()], plan.fill, out);
+        view.gather(0, &offsets[..out.len()], plan.fill, out);
     }
     if plan.is_bool {
         out.iter_mut().for_each(|w| *w = u32::from(*w != 0));
@@ -34,6 +33,11 @@ impl Id {
 /// Runs with constant stride, their guards intervals.
 fn load_runs(plan: &LoadPlan, view: &View, points: &Points, ids: Option<(&Id, &[u32])>, out: &mut [u32]) {
     let stride = plan.offset.stride().unwrap_or(0);
+    if let (Some(at), true) = (points.only_run(), plan.guards.is_empty()) {
+        let shift = ids.map_or(0, |(id, ids)| id.shift(ids[0]));
+        view.read_run(plan.offset.base(at) + shift, stride, out);
+        return;
+    }
     let mut bases = [0; LANES];
     plan.offset.bases(points, &mut bases);
     if let Some((id, ids)) = ids {

@@ -31,8 +31,10 @@ mod points;
 mod reduce;
 mod row;
 mod scatter;
+mod simd;
 mod soundness;
 mod space;
+mod table;
 mod tiling;
 mod workers;
 

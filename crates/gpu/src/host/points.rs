@@ -44,10 +44,16 @@ impl Points {
         self.next.reserve(rank);
     }
 
-    /// Sets the block to `count` points from flat index `start` of a domain of these extents.
-    pub(super) fn set(&mut self, extents: &[usize], start: usize, count: usize) {
-        let count = count.min(LANES);
-        (self.rank, self.start, self.count) = (extents.len(), start, count);
+    /// Sets the block to `count` points from flat index `start`.
+    pub(super) fn set(&mut self, start: usize, count: usize) {
+        (self.start, self.count) = (start, count.min(LANES));
+        self.runs.clear();
+    }
+
+    /// Cuts the block into runs over a domain of these extents.
+    pub(super) fn find_runs(&mut self, extents: &[usize]) {
+        let (start, count) = (self.start, self.count);
+        self.rank = extents.len();
         self.runs.clear();
         self.coordinates.clear();
         self.next.clear();
@@ -89,8 +95,13 @@ impl Points {
         self.runs.len()
     }
 
+    /// The coordinates of the first point where all points are one run.
+    pub(super) fn only_run(&self) -> Option<&[usize]> {
+        (self.runs.len() == 1).then_some(self.coordinates.as_slice())
+    }
+
     /// The runs with the coordinates of their first points.
     pub(super) fn runs(&self) -> impl Iterator<Item = (Run, &[usize])> {
-        self.runs.iter().copied().zip(self.coordinates.chunks_exact(self.rank))
+        self.runs.iter().copied().zip(self.coordinates.chunks_exact(self.rank.max(1)))
     }
 }

@@ -27,6 +27,7 @@ pub(super) struct Running<'a> {
 }
 
 /// Whether `b` replaces `a` when it comes later.
+#[inline(always)]
 fn replaces(r: Reduction, a: u32, b: u32) -> bool {
     let max = r.combine == Combine::MaxIndex;
     match r.dtype {
@@ -69,6 +70,7 @@ fn each_better(
 
 impl Reduction {
     /// Combines two values; indexed forms go through `replaces`.
+    #[inline(always)]
     fn pair(self, a: u32, b: u32) -> u32 {
         let (x, y) = (f32::from_bits(a), f32::from_bits(b));
         match (self.combine, self.dtype) {
@@ -84,6 +86,7 @@ impl Reduction {
     }
 
     /// Combines `b` into `a`, lane by lane.
+    #[inline(always)]
     pub(super) fn lanes(self, a: &mut [u32], b: &[u32]) {
         let zip = |a: &mut [u32], g: &dyn Fn(u32, u32) -> u32| {
             a.iter_mut().zip(b).for_each(|(a, b)| *a = g(*a, *b));
@@ -94,9 +97,14 @@ impl Reduction {
                     *a = (f32::from_bits(*a) + f32::from_bits(*b)).to_bits();
                 }
             }
-            (Combine::Max, DType::F32) => {
+            (Combine::Max | Combine::MaxIndex, DType::F32) => {
                 for (a, b) in a.iter_mut().zip(b) {
                     *a = arithmetic::max(f32::from_bits(*a), f32::from_bits(*b)).to_bits();
+                }
+            }
+            (Combine::Min | Combine::MinIndex, DType::F32) => {
+                for (a, b) in a.iter_mut().zip(b) {
+                    *a = arithmetic::min(f32::from_bits(*a), f32::from_bits(*b)).to_bits();
                 }
             }
             _ => zip(a, &|a, b| self.pair(a, b)),
@@ -104,6 +112,7 @@ impl Reduction {
     }
 
     /// Takes a block of values, lane j found at column `index + step * j`. `first` starts the running values.
+    #[inline(always)]
     pub(super) fn absorb(self, running: &mut Running<'_>, values: &[u32], index: (u32, u32), first: bool) {
         let n = values.len();
         let at = |j: usize| index.0 + index.1 * j as u32;
@@ -119,6 +128,7 @@ impl Reduction {
         }
     }
 
+    #[inline(always)]
     fn absorb_indexed(self, running: &mut Running<'_>, values: &[u32], index: (u32, u32)) {
         let max = self.combine == Combine::MaxIndex;
         match self.dtype {
@@ -151,17 +161,33 @@ impl Reduction {
     pub(super) fn fold(self, running: &mut Running<'_>, n: usize) -> (u32, u32) {
         let n = n.clamp(1, LANES);
         if self.combine.has_index() {
-            let at = |j: usize| (running.values[j], running.indices[j]);
-            return (1..n).fold(at(0), |best, j| self.merge(best, at(j)));
+            return self.fold_indexed(running, n);
         }
-        // Pairwise: halves are added lane by lane.
+        (self.fold_values(running.values, n), 0)
+    }
+
+    /// The best value, at the smallest index that has it.
+    fn fold_indexed(self, running: &Running<'_>, n: usize) -> (u32, u32) {
+        let best = self.fold_values(&mut running.values.clone(), n);
+        let float = f32::from_bits(best);
+        let same = |v: u32| match self.dtype {
+            DType::F32 => f32::from_bits(v) == float || (float.is_nan() & f32::from_bits(v).is_nan()),
+            _ => v == best,
+        };
+        let lanes = running.values.iter().zip(running.indices.iter()).take(n);
+        let found = lanes.filter(|(v, _)| same(**v)).min_by_key(|(_, i)| **i);
+        found.map_or((best, 0), |(v, i)| (*v, *i))
+    }
+
+    fn fold_values(self, values: &mut [u32; LANES], n: usize) -> u32 {
         let mut n = n;
+        // Pairwise: halves are added lane by lane.
         while n > 1 {
             let half = n.div_ceil(2);
-            let (low, high) = running.values.split_at_mut(half);
+            let (low, high) = values.split_at_mut(half);
             self.lanes(&mut low[..n - half], &high[..n - half]);
             n = half;
         }
-        (running.values[0], 0)
+        values[0]
     }
 }

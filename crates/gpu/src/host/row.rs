@@ -9,6 +9,7 @@ use super::evaluate::{Need, Scratch};
 use super::memory::{View, Words};
 use super::points::LANES;
 use super::reduce::{Reduction, Running};
+use super::simd;
 use super::workers::Workers;
 use griffinfly_ir::loops::{Loop, Row};
 
@@ -217,7 +218,7 @@ impl RowPlan {
             p.code.evaluate(scratch, &self.operands, row * self.cols + c, n);
             for ((r, (register, _)), columns) in reductions(p, &mut scratch.accumulators) {
                 let values = &scratch.registers[register][..n];
-                r.absorb(&mut running(columns), values, (c as u32, 1), c == from);
+                simd::absorb(r, &mut running(columns), values, (c as u32, 1), c == from);
             }
         }
         for ((r, _), columns) in reductions(p, &mut scratch.accumulators) {
@@ -339,7 +340,7 @@ fn absorb_column(p: &PhasePlan, scratch: &mut Scratch, n: usize, (k, c, last): (
     for ((r, (register, _)), columns) in reductions(p, &mut scratch.accumulators) {
         let values = &scratch.registers[register][..n];
         if r.combine != Combine::Sum {
-            r.absorb(&mut running(columns), values, (c as u32, 0), k == 0);
+            simd::absorb(r, &mut running(columns), values, (c as u32, 0), k == 0);
             continue;
         }
         let [total, _, partial] = columns else { continue };

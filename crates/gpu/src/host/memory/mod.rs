@@ -1,6 +1,7 @@
 //! The memory of the host device: zeroed, aligned words shared by threads, and checked views of them.
 //!
-//! This module (with `product` below it) is the only place of the host backend with `unsafe` code. What makes it sound:
+//! This module (with `product` below it) is the only place of the host backend that touches memory with `unsafe` code.
+//! What makes it sound:
 //!
 //! * all access goes through the device's lock: reads and writes by the user and whole steps exclude each other;
 //! * dispatches of a step run one after another; within one, threads write disjoint elements, because a store is a
@@ -151,14 +152,14 @@ impl View {
         }
     }
 
-    /// Reads the words at `offsets`; `fill` for those outside (negative ones mark what is not to be read).
-    pub(super) fn gather(&self, offsets: &[i32], fill: u32, out: &mut [u32]) {
+    /// Reads the words at `base` plus `offsets`; `fill` where an offset is negative (or outside).
+    pub(super) fn gather(&self, base: i64, offsets: &[i32], fill: u32, out: &mut [u32]) {
         let (from, len) = (self.pointer(), self.len);
-        for (&at, o) in offsets.iter().zip(out) {
-            // Negative offsets become huge.
-            let at = at as u32 as usize;
+        for (&offset, o) in offsets.iter().zip(out) {
+            // Places before the view become huge.
+            let at = (base + i64::from(offset)) as u64 as usize;
             // SAFETY: checked to be inside the view.
-            *o = if at < len { unsafe { from.add(at).read() } } else { fill };
+            *o = if (offset >= 0) & (at < len) { unsafe { from.add(at).read() } } else { fill };
         }
     }
 

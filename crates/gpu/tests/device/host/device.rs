@@ -53,7 +53,7 @@ pub(super) fn accumulator() -> Program {
 
 fn start(device: &dyn Device) -> Box<dyn Executor> {
     let state = buffer_of(device, &[0; 64]);
-    device.instantiate(Arc::new(accumulator()), &[(STATE, state)]).unwrap()
+    device.instantiate(Arc::new(accumulator()), &[(STATE, state)]).expect("a sound program")
 }
 
 fn write(executor: &mut dyn Executor, value: f32) -> Result<(), GpuError> {

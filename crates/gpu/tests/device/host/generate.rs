@@ -122,7 +122,7 @@ impl Generator {
             // A reshape of the whole: flattened and cut again.
             let flat = IndexExpr::flatten(&coords, &dims);
             let n: usize = dims.iter().product();
-            let cut = [2, 3, 4].into_iter().find(|c| n % c == 0 && n > *c).unwrap_or(1);
+            let cut = [2, 3, 4].into_iter().find(|c| n.is_multiple_of(*c) && n > *c).unwrap_or(1);
             dims = vec![n / cut, cut];
             coords = flat.unflatten(&dims, Domain { extents, bounds: &valid });
         }

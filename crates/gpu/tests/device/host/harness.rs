@@ -89,8 +89,8 @@ pub(super) fn to_words(bytes: &[u8]) -> Vec<u32> {
 
 /// A buffer of these words.
 pub(super) fn buffer_of(device: &dyn Device, words: &[u32]) -> Arc<dyn Buffer> {
-    let buffer = device.buffer(words.len() as u64 * 4).unwrap();
-    device.write(&buffer, 0, &to_bytes(words)).unwrap();
+    let buffer = device.buffer(words.len() as u64 * 4).expect("memory");
+    device.write(&buffer, 0, &to_bytes(words)).expect("inside");
     buffer
 }
 
@@ -122,7 +122,7 @@ pub(super) fn run_program(
 
 /// Runs a loop.
 pub(super) fn run(device: &dyn Device, l: &Loop, operands: &[Vec<u32>]) -> Vec<Vec<u32>> {
-    run_program(device, program_of(l, &[]), operands).unwrap()
+    run_program(device, program_of(l, &[]), operands).expect("a sound program")
 }
 
 /// Compares with the interpreter: integers exactly, floats within `tolerance` (relative above 1).

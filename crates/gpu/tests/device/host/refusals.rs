@@ -58,7 +58,8 @@ fn host_refuses_programs_that_do_not_fit_together() {
 
 #[test]
 fn host_refuses_loops_that_are_not_sound() {
-    let changes: [(&str, fn(&mut Map)); 6] = [
+    type MapChange = fn(&mut Map);
+    let changes: [(&str, MapChange); 6] = [
         ("missing axis", |m| m.body.loads[0].access.coords[0] = IndexExpr::axis(3)),
         ("spans", |m| m.body.loads[0].access.coords[0] = IndexExpr::axis(0).plus_constant(1)),
         ("not a bijection", |m| m.stores[0].coords[0] = IndexExpr::constant(0)),
@@ -99,7 +100,8 @@ fn host_refuses_buffers_that_do_not_fit() {
     let good = buffer_of(device.as_ref(), &[0; 64]);
     let small = buffer_of(device.as_ref(), &[0; 63]);
     let foreign = buffer_of(other.as_ref(), &[0; 64]);
-    let cases: [(&str, Vec<(ArenaId, Arc<dyn Buffer>)>); 6] = [
+    type Bound = Vec<(ArenaId, Arc<dyn Buffer>)>;
+    let cases: [(&str, Bound); 6] = [
         ("is not bound", vec![]),
         ("252 bytes of 256", vec![(STATE, small)]),
         ("another device", vec![(STATE, foreign)]),
