@@ -1,0 +1,85 @@
+//! Compiling and running one graph once on a device.
+
+use griffinfly_compile::program::{ExternalKind, Program, Role};
+use griffinfly_compile::{Options, compile};
+use griffinfly_gpu::{Buffer, Device, Sections, host, vulkan};
+use griffinfly_ir::array::Array;
+use griffinfly_ir::graph::Graph;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Values of leaves by name.
+pub(crate) type Feeds = HashMap<String, Array<f64>>;
+
+/// The device under test. `None`, said aloud, where a Vulkan driver was asked for and none opens.
+pub(crate) fn open() -> Option<Arc<dyn Device>> {
+    let wanted = std::env::var("GRIFFINFLY_TEST_DEVICE").unwrap_or_else(|_| "host".into());
+    if wanted != "vulkan" {
+        return Some(host::open());
+    }
+    match vulkan::open(&vulkan::Selector::Best) {
+        Ok(device) => Some(device),
+        Err(e) => panic!("the Vulkan device under test does not open: {e}"),
+    }
+}
+
+fn bytes_of(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|w| w.to_le_bytes()).collect()
+}
+
+/// Buffers of the arenas the caller owns, filled from the feeds and the program's initial values; scratch is not among them.
+fn bound(
+    device: &Arc<dyn Device>,
+    p: &Program,
+    feeds: &Feeds,
+) -> Vec<(griffinfly_compile::program::ArenaId, Arc<dyn Buffer>)> {
+    let mut out = Vec::new();
+    for (i, arena) in p.arenas.iter().enumerate() {
+        if !matches!(arena.role, Role::Parameters | Role::Mirror(_) | Role::State) {
+            continue;
+        }
+        let id = griffinfly_compile::program::ArenaId(i as u32);
+        let buffer = device.buffer(arena.bytes).unwrap_or_else(|e| panic!("{e}"));
+        let initial =
+            p.constants.iter().filter(|c| c.place.arena == id).map(|c| (c.place.offset, bytes_of(&c.words)));
+        let fed = p
+            .externals
+            .iter()
+            .filter(|e| e.place.arena == id)
+            .filter_map(|e| feeds.get(&e.name).map(|v| (e.place.offset, bytes_of(&v.to_words()))));
+        for (offset, bytes) in initial.chain(fed) {
+            device.write(&buffer, offset, &bytes).unwrap_or_else(|e| panic!("{e}"));
+        }
+        out.push((id, buffer));
+    }
+    out
+}
+
+/// Compiles, runs two steps (the second over the first one's leavings) and gives the outputs' words of the second.
+pub(crate) fn run_graph(device: &Arc<dyn Device>, g: &Graph, feeds: &Feeds) -> HashMap<String, Vec<u32>> {
+    let program = compile(g, device.target(), &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let program = Arc::new(program);
+    let buffers = bound(device, &program, feeds);
+    let mut executor = device.instantiate(program.clone(), &buffers).unwrap_or_else(|e| panic!("{e}"));
+    for (i, e) in program.externals.iter().enumerate() {
+        if matches!(e.kind, ExternalKind::Input { .. } | ExternalKind::StepScalar)
+            && let Some(v) = feeds.get(&e.name)
+        {
+            executor.write(i, &bytes_of(&v.to_words())).unwrap_or_else(|e| panic!("{e}"));
+        }
+    }
+    let first = executor.submit(Sections::ALL).unwrap_or_else(|e| panic!("{e}"));
+    let updates = program.sections.iter().any(|s| s.kind == griffinfly_compile::program::SectionKind::Update);
+    let ticket =
+        if updates { first } else { executor.submit(Sections::STEP).unwrap_or_else(|e| panic!("{e}")) };
+    executor.wait(ticket, Duration::from_secs(300)).unwrap_or_else(|e| panic!("{e}"));
+    let mut out = HashMap::new();
+    for (i, e) in program.externals.iter().enumerate().filter(|(_, e)| e.kind == ExternalKind::Output) {
+        let mut bytes = vec![0; e.ty.bytes()];
+        executor.read(ticket, i, &mut bytes).unwrap_or_else(|e| panic!("{e}"));
+        let words = bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        out.insert(e.name.clone(), words);
+    }
+    out
+}

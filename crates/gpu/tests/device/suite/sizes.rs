@@ -1,0 +1,92 @@
+//! Sizes larger than any tile, row or workgroup, through the compiler: what samples are too small to reach.
+
+use super::{Feeds, open, run_graph};
+use griffinfly_ir::array::Array;
+use griffinfly_ir::eval::eval;
+use griffinfly_ir::graph::{Graph, Value};
+use griffinfly_ir::ops::SampleInput;
+use griffinfly_ir::types::TensorType;
+
+/// Runs a graph over seeded inputs and compares its outputs with the oracle, relative to the largest expected value.
+fn check(what: &str, make: impl FnOnce(&mut Graph) -> Vec<Value>) {
+    let Some(device) = open() else { return };
+    let mut g = Graph::new();
+    let outputs = make(&mut g);
+    for (i, v) in outputs.into_iter().enumerate() {
+        g.output(&format!("y{i}"), v);
+    }
+    g.finish().unwrap_or_else(|e| panic!("{what}: {e}"));
+    let mut feeds = Feeds::new();
+    for (k, (_, leaf)) in g.leaves().filter(|(_, l)| !l.name.is_empty()).enumerate() {
+        let sample = SampleInput::f32(&leaf.ty.dims);
+        let data = sample.values(k as u64 + 5);
+        feeds.insert(leaf.name.clone(), Array { ty: TensorType::f32(leaf.ty.dims.clone()), data });
+    }
+    let oracle = eval::<f64>(&g, &feeds).unwrap_or_else(|e| panic!("{what}: {e}"));
+    let found = run_graph(&device, &g, &feeds);
+    for o in g.outputs() {
+        let expected = oracle.get(o.value);
+        let scale = expected.data.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        let got: Array<f64> = Array::from_words(&expected.ty, &found[&o.name]);
+        for (i, (x, y)) in got.data.iter().zip(&expected.data).enumerate() {
+            assert!(
+                (x - y).abs() <= 1e-5 * (scale + y.abs()),
+                "{what} '{}' [{i}]: {x}, expected {y}",
+                o.name
+            );
+        }
+    }
+}
+
+#[test]
+fn device_reduces_long_rows_and_columns() {
+    check("rows", |g| {
+        let x = g.input("x", [3, 70_001]);
+        vec![g.sum(x, &[1]), g.max(x, &[1])]
+    });
+    check("columns", |g| {
+        let x = g.input("x", [20_011, 7]);
+        vec![g.sum(x, &[0]), g.mean(x, &[0, 1])]
+    });
+}
+
+#[test]
+fn device_multiplies_sizes_around_its_tiles() {
+    for (m, n, k) in [(1, 129, 257), (127, 1, 64), (128, 128, 128), (131, 67, 263), (16, 260, 1031)] {
+        check(&format!("{m}x{n}x{k}"), |g| {
+            let (a, b) = (g.input("a", [m, k]), g.input("b", [k, n]));
+            vec![g.matmul(a, b)]
+        });
+    }
+}
+
+#[test]
+fn device_maps_more_workgroups_than_one_dimension_holds() {
+    check("map", |g| {
+        let x = g.input("x", [4, 1_100_003]);
+        let b = g.input("b", [1_100_003]);
+        let y = g.mul(x, b);
+        vec![g.relu(y)]
+    });
+}
+
+#[test]
+fn device_normalises_a_row_longer_than_any_workgroup_memory() {
+    let Some(device) = open() else { return };
+    let mut g = Graph::new();
+    let x = g.input("x", [2, 70_001]);
+    let y = g.softmax(x, 1);
+    g.output("y", y);
+    let sample = SampleInput::f32(&[2, 70_001]);
+    let data = sample.values(9);
+    let feeds =
+        Feeds::from([("x".to_string(), Array { ty: TensorType::f32([2, 70_001]), data: data.clone() })]);
+    let found = run_graph(&device, &g, &feeds);
+    for (row, words) in data.chunks(70_001).zip(found["y"].chunks(70_001)) {
+        let sum: f64 = row.iter().map(|v| v.exp()).sum();
+        for (i, (v, w)) in row.iter().zip(words).enumerate() {
+            let (got, expected) = (f64::from(f32::from_bits(*w)), v.exp() / sum);
+            assert!((got - expected).abs() <= 1e-5 * expected, "[{i}]: {got}, expected {expected}");
+        }
+    }
+}
