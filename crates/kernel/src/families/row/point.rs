@@ -197,13 +197,17 @@ impl<'a, 'b> Frame<'a, 'b> {
         self.stage.shape.unroll
     }
 
-    /// Column of an element that is written out (clamped into the row), and whether it is inside.
+    /// Column of an element that is written out (clamped into the row), and whether it is inside (`None`: certainly).
+    /// Only the last element of an invocation can be outside.
     fn element(&self, element: u32) -> (Expr<'b>, Option<Expr<'b>>) {
         let lanes = self.lanes();
         if lanes == 1 {
             return (self.b.constant(element), None);
         }
         let col = self.lane + element * lanes;
+        if (element + 1) * lanes <= count(&self.stage.row.cols) {
+            return (col, None);
+        }
         (col.native_min(self.width - 1), Some(col.lt(self.width)))
     }
 
