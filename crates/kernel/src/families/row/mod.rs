@@ -16,7 +16,7 @@
 //! scratch, and begins by merging the partials of all earlier phases ([`partial`]).
 //!
 //! Order of reduction: each invocation folds the elements `first + lane`, `+ lanes`, ... of its chunk in order; the lanes
-//! merge as a binary tree; chunks merge in order of number. It depends on the shape alone. Combinations that carry an
+//! merge as a binary tree; chunks merge in the same way, chunk for element. It depends on the shape alone. Combinations that carry an
 //! index prefer the first NaN, then the better value, then the smaller index, so any order gives the same winner.
 
 mod accumulate;
