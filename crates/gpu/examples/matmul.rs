@@ -7,8 +7,8 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a tool for the terminal")]
 
 use griffinfly_compile::program::{
-    Arena, ArenaId, Binding, BindingAccess, ConstantData, Dispatch, DispatchId, External, ExternalKind, FORMAT,
-    Kernel, KernelId, LoopId, MemoryReport, Place, Program, Role, Section, SectionKind, Work,
+    Arena, ArenaId, Binding, BindingAccess, ConstantData, Dispatch, DispatchId, External, ExternalKind,
+    FORMAT, Kernel, KernelId, LoopId, MemoryReport, Place, Program, Role, Section, SectionKind, Work,
 };
 use griffinfly_gpu::vulkan::{Selector, open};
 use griffinfly_gpu::{Device, Sections};
@@ -82,7 +82,8 @@ fn product([m, n, k]: [usize; 3], transposed: bool) -> Loop {
     let acc = epilogue.expr.carry(0, DType::F32);
     epilogue.output(acc);
     let a = TensorType::f32([m, k]);
-    let (b, order) = if transposed { (TensorType::f32([n, k]), [0, 1]) } else { (TensorType::f32([k, n]), [1, 0]) };
+    let (b, order) =
+        if transposed { (TensorType::f32([n, k]), [0, 1]) } else { (TensorType::f32([k, n]), [1, 0]) };
     let contract = Contract {
         batch: vec![],
         m: vec![m],
@@ -125,7 +126,10 @@ fn measure(device: &dyn Device, l: &Loop, choice: &Choice, (size, rounds): ([usi
     let total: f64 = median.iter().sum();
     let gflops = 2.0 * (m * n * k) as f64 / total;
     let micros: Vec<String> = median.iter().map(|ns| format!("{:.1}", ns / 1000.0)).collect();
-    format!("{label}: {:>10} us {gflops:9.1} GFLOP/s, prepared in {preparation:.0?}  [{name}]", micros.join(" + "))
+    format!(
+        "{label}: {:>10} us {gflops:9.1} GFLOP/s, prepared in {preparation:.0?}  [{name}]",
+        micros.join(" + ")
+    )
 }
 
 fn program(device: &dyn Device, l: &Loop, choice: &Choice) -> Result<Program, String> {
@@ -143,14 +147,20 @@ fn program(device: &dyn Device, l: &Loop, choice: &Choice) -> Result<Program, St
         sections: vec![Section { kind: SectionKind::ForwardBackward, levels: vec![] }],
         memory: MemoryReport::default(),
     };
-    let operands: Vec<_> = l.operands.iter().map(|ty| arena(&mut program, Role::Constants, ty.bytes())).collect();
+    let operands: Vec<_> =
+        l.operands.iter().map(|ty| arena(&mut program, Role::Constants, ty.bytes())).collect();
     for (place, bytes) in &operands {
         let word = |i: u64| (((i * 2_654_435_761) >> 8 & 0xffff) as f32 / 65_536.0 - 0.5).to_bits();
         program.constants.push(ConstantData { place: *place, words: (0..bytes / 4).map(word).collect() });
     }
     let results: Vec<_> = l.results.iter().map(|ty| arena(&mut program, Role::Outputs, ty.bytes())).collect();
     let kind = ExternalKind::Output;
-    program.externals.push(External { name: "y".into(), kind, ty: l.results[0].clone(), place: results[0].0 });
+    program.externals.push(External {
+        name: "y".into(),
+        kind,
+        ty: l.results[0].clone(),
+        place: results[0].0,
+    });
     let scratch: Vec<_> =
         realisation.scratch.iter().map(|n| arena(&mut program, Role::Scratch, *n as usize)).collect();
     for instance in realisation.dispatches {

@@ -2,8 +2,8 @@
 
 use super::reference::{Expected, expected};
 use griffinfly_compile::program::{
-    Arena, ArenaId, Binding, BindingAccess, ConstantData, Dispatch, DispatchId, External, ExternalKind, FORMAT,
-    Kernel, KernelId, LoopId, MemoryReport, Place, Program, Role, Section, SectionKind, Work,
+    Arena, ArenaId, Binding, BindingAccess, ConstantData, Dispatch, DispatchId, External, ExternalKind,
+    FORMAT, Kernel, KernelId, LoopId, MemoryReport, Place, Program, Role, Section, SectionKind, Work,
 };
 use griffinfly_gpu::{Device, Sections};
 use griffinfly_ir::loops::Loop;
@@ -69,9 +69,14 @@ impl Suite {
         let buffers = Buffers {
             operands: operands.iter().map(|x| self.arena(Role::Constants, x.len(), x)).collect(),
             results: l.results.iter().map(|ty| self.arena(Role::Outputs, ty.elements(), &[])).collect(),
-            scratch: realisation.scratch.iter().map(|n| self.arena(Role::Scratch, *n as usize / 4, &[])).collect(),
+            scratch: realisation
+                .scratch
+                .iter()
+                .map(|n| self.arena(Role::Scratch, *n as usize / 4, &[]))
+                .collect(),
         };
-        let results = l.results.iter().zip(&buffers.results).map(|(ty, (place, _))| self.external(ty, *place));
+        let results =
+            l.results.iter().zip(&buffers.results).map(|(ty, (place, _))| self.external(ty, *place));
         let results = results.collect();
         let name = format!("{} on {:?} -> {:?}", realisation.dispatches[0].name, l.operands, l.results);
         for (level, instance) in realisation.dispatches.into_iter().enumerate() {
@@ -148,7 +153,13 @@ impl Suite {
             }
         }
         println!("{} cases, {kernels} kernels on {}", cases.len(), device.info().name);
-        assert!(faults.is_empty(), "{} faults in {} cases:\n{}", faults.len(), cases.len(), faults.join("\n"));
+        assert!(
+            faults.is_empty(),
+            "{} faults in {} cases:\n{}",
+            faults.len(),
+            cases.len(),
+            faults.join("\n")
+        );
     }
 }
 
@@ -179,9 +190,10 @@ fn fault(name: &str, got: &[f32], want: &[f32], magnitude: f64) -> Option<String
         // Sums carry the rounding of their products; an epilogue may square them.
         let size = magnitude.max(1.0) * f64::from(w.abs()).max(1.0).sqrt();
         let error = (f64::from(*g) - f64::from(*w)).abs();
-        !(error <= 4e-6 * size)
+        error.is_nan() || error > 4e-6 * size
     };
-    let wrong: Vec<usize> = got.iter().zip(want).enumerate().filter(|(_, p)| off(*p)).map(|(i, _)| i).collect();
+    let wrong: Vec<usize> =
+        got.iter().zip(want).enumerate().filter(|(_, p)| off(*p)).map(|(i, _)| i).collect();
     let first = *wrong.first()?;
     let of = got.len();
     Some(format!(

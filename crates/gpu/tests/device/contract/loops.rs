@@ -64,7 +64,11 @@ impl Product {
         let mut operands = vec![a_type, b_type];
         let (epilogue, stores, results) = self.epilogue(&mut operands);
         let (batch, m, n, k) = (self.batch.clone(), vec![self.m], vec![self.n], vec![self.k]);
-        Loop { operands, results, kind: LoopKind::Contract(Contract { batch, m, n, k, a, b, epilogue, stores }) }
+        Loop {
+            operands,
+            results,
+            kind: LoopKind::Contract(Contract { batch, m, n, k, a, b, epilogue, stores }),
+        }
     }
 
     fn epilogue(&self, operands: &mut Vec<TensorType>) -> (Body, Vec<Store>, Vec<TensorType>) {
@@ -140,7 +144,12 @@ impl Conv {
         Access::at(vec![axis(n), axis(c), y, x]).when(valid, Scalar::f32(0.0))
     }
 
-    fn contract(&self, groups: [Vec<usize>; 3], factors: [(TensorType, Access); 2], out: (TensorType, Vec<usize>)) -> Loop {
+    fn contract(
+        &self,
+        groups: [Vec<usize>; 3],
+        factors: [(TensorType, Access); 2],
+        out: (TensorType, Vec<usize>),
+    ) -> Loop {
         let [(ta, aa), (tb, ab)] = factors;
         let mut epilogue = Body::new();
         let acc = epilogue.expr.carry(0, DType::F32);
@@ -169,7 +178,11 @@ impl Conv {
         image.coords.swap(1, 2);
         image.coords.swap(2, 3);
         let b = (weights, Access::identity(4));
-        self.contract([vec![self.batch, p, q], vec![o], vec![f, f, c]], [(x, image), b], (y, vec![0, 1, 2, 3]))
+        self.contract(
+            [vec![self.batch, p, q], vec![o], vec![f, f, c]],
+            [(x, image), b],
+            (y, vec![0, 1, 2, 3]),
+        )
     }
 
     /// `dx[n,c,h,w] = sum over o,r,s of dy[n,o,(h+pad-r)/stride,..] w[o,c,r,s]`, where the division is exact.

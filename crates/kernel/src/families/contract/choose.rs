@@ -1,7 +1,7 @@
 //! Which tiling and split a contraction gets when nothing was measured.
 //!
 //! On hardware a dispatch should have at least [`WAVES`] workgroups per compute unit: the largest tiling that reaches this,
-//! else a middle one with the products split. On software drivers the fastest tilings are those with the largest register
+//! else a smaller one, at last with the products split. On software drivers the fastest tilings are those with the largest register
 //! tile per invocation and no workgroup memory (their loads are one lane at a time, wherever from).
 
 use super::tiling::Tiling;
@@ -74,28 +74,31 @@ impl Size {
     }
 }
 
+/// Thresholds from measured tables (guide: 132 units, sizes from 128 to 4096).
 fn hardware(size: &Size, target: &Target) -> Choice {
     let fits = |tiling: &&Tiling| tiling.fits(target, &target.numeric_classes);
-    let wanted = WAVES * u64::from(target.compute_units.max(1));
-    let large = [Tiling::LARGE_DOUBLE, Tiling::LARGE_DEEP, Tiling::LARGE];
-    let middle = [Tiling::MIDDLE_DOUBLE, Tiling::MIDDLE];
     let first = |list: &[Tiling]| list.iter().find(fits).copied();
-    let skinny = if size.m <= 16 {
-        Some(Tiling::FLAT)
-    } else if size.n <= 16 {
-        Some(Tiling::TALL)
-    } else {
-        None
-    };
-    if let Some(tiling) = skinny {
-        return Choice { tiling, split: size.split(&tiling, wanted) };
+    let units = u64::from(target.compute_units.max(1));
+    let split = |tiling: Tiling, waves: u64| Choice { tiling, split: size.split(&tiling, waves * units) };
+    let whole = |tiling: Tiling| Choice { tiling, split: 1 };
+    if size.m <= 16 || size.n <= 16 {
+        return split(if size.m <= 16 { Tiling::FLAT } else { Tiling::TALL }, 2 * WAVES);
     }
-    if let Some(tiling) = first(&large).filter(|t| size.m > 64 && size.n > 64 && size.tiles(t) >= wanted / 2) {
-        return Choice { tiling, split: 1 };
+    if size.m.min(size.n) <= 32 {
+        return split(Tiling::SMALL, WAVES);
     }
-    let small = size.m.min(size.n) <= 32 || (size.k < 2 * LEAST_PART && size.tiles(&Tiling::MIDDLE) < wanted);
-    let tiling = if small { Tiling::SMALL } else { first(&middle).unwrap_or(Tiling::SMALL) };
-    Choice { tiling, split: size.split(&tiling, wanted) }
+    let large = first(&[Tiling::LARGE_DOUBLE, Tiling::LARGE_SHALLOW_DOUBLE, Tiling::LARGE]);
+    let middle = first(&[Tiling::MIDDLE_DOUBLE, Tiling::MIDDLE]).unwrap_or(Tiling::SMALL);
+    let tiles = size.tiles(&middle);
+    match large {
+        Some(large) if size.tiles(&large) >= WAVES * units => whole(large),
+        _ if tiles >= 2 * WAVES * units => whole(Tiling::MIDDLE_8X8),
+        _ if 2 * tiles >= 3 * units => whole(middle),
+        _ if size.tiles(&Tiling::SMALL) >= 2 * WAVES * units || size.k < 2 * LEAST_PART => {
+            whole(Tiling::SMALL)
+        }
+        _ => split(middle, WAVES),
+    }
 }
 
 /// The direct tiling with the least estimated time, split until every CPU has work for all lanes.

@@ -6,6 +6,7 @@ use super::finish::{Accumulators, Finish};
 use super::point::{self, Buffers, Sight};
 use super::problem::{LAST, Position, Problem, ROWS, Words};
 use super::tiling::Tiling;
+use super::view::View;
 use crate::KernelError;
 use crate::families::Instance;
 use crate::families::emit::{Draft, decompose, fold_groups};
@@ -37,10 +38,16 @@ pub(super) fn instance(problem: &Problem<'_>, name: String) -> Result<Instance, 
     draft.finish(b, problem.target)
 }
 
-/// The factors as this kernel reads them.
+/// The factors as this kernel reads them: four rows at once where the register tile takes rows in fours, else four
+/// products at once.
 pub(super) fn factors<'a>(problem: &'a Problem<'_>) -> [Sight<'a>; 2] {
+    let factor = |view: &'a View, rows: u32| {
+        let along = |group: usize| view.allows_quads(group).then_some(group);
+        let by_rows = if rows.is_multiple_of(4) { along(ROWS) } else { None };
+        (view, by_rows.or_else(|| along(LAST)))
+    };
     let tiling = problem.choice.tiling;
-    [Problem::factor(&problem.a, tiling.tm), Problem::factor(&problem.b, tiling.tn)]
+    [factor(&problem.a, tiling.tm), factor(&problem.b, tiling.tn)]
 }
 
 struct Direct<'a, 'b> {
@@ -82,7 +89,7 @@ impl<'b> Direct<'_, 'b> {
         let rows: Vec<_> = (0..t.tm).map(|i| row + i).collect();
         let width = if t.tn.is_multiple_of(4) { 4 } else { 1 };
         let columns: Vec<_> = (0..t.tn / width).map(|j| column + j * width).collect();
-        finish.emit(b, buffers, (self.words, at), (&rows, &columns), &sums)
+        finish.emit(buffers, (self.words, at), (&rows, &columns), &sums)
     }
 
     fn reader<'a>(

@@ -16,7 +16,8 @@ pub(super) struct Accumulators<'b> {
 impl<'b> Accumulators<'b> {
     /// Zero for `rows` by `columns` outputs.
     pub(super) fn new(b: &'b Builder, rows: u32, columns: u32) -> Self {
-        let (count, ty) = if columns.is_multiple_of(4) { (columns / 4, Type::F32X4) } else { (columns, Type::F32) };
+        let (count, ty) =
+            if columns.is_multiple_of(4) { (columns / 4, Type::F32X4) } else { (columns, Type::F32) };
         let var = |i: u32, j: u32| b.var(format!("sum_{i}_{j}"), b.zero(ty));
         let vars = (0..rows).map(|i| (0..count).map(|j| var(i, j)).collect()).collect();
         Self { b, vars }
@@ -78,12 +79,12 @@ impl<'a, 'b> Finish<'a, 'b> {
     /// Writes the register tile with these rows and first columns, as far as it lies inside the output.
     pub(super) fn emit(
         &self,
-        b: &'b Builder,
         buffers: &Buffers<'b>,
         (words, at): (&Words<'b>, &Position<'b>),
         (rows, columns): (&[Expr<'b>], &[Expr<'b>]),
         sums: &Accumulators<'b>,
     ) -> Result<(), KernelError> {
+        let b = sums.b;
         let columns = self.columns(b, columns, sums);
         let batch = self.decomposed(b, 0, at.batch);
         let mut result = Ok(());

@@ -29,6 +29,9 @@ mod tile;
 mod tiling;
 mod view;
 
+#[cfg(test)]
+mod tests;
+
 pub use choose::{Choice, choices, choose};
 pub use tiling::{Staging, Tiling};
 
@@ -77,11 +80,7 @@ pub fn realise_with(l: &Loop, target: &Target, choice: &Choice) -> Result<Realis
 
 fn product(problem: &Problem<'_>) -> Result<Instance, KernelError> {
     let tiling = problem.choice.tiling;
-    let factors = if tiling.is_direct() {
-        direct::factors(problem)
-    } else {
-        [Problem::factor(&problem.a, tiling.bm), Problem::factor(&problem.b, tiling.bn)]
-    };
+    let factors = if tiling.is_direct() { direct::factors(problem) } else { tile::factors(problem) };
     let [a, b] = factors.map(width);
     let mut name = format!("contract {tiling} a{a} b{b}");
     if problem.is_split() {

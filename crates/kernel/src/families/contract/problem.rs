@@ -36,13 +36,15 @@ impl<'a> Problem<'a> {
             return Err(emit::unsupported("contract", "the loop is not a contraction"));
         };
         let types = (l.operands.as_slice(), l.results.as_slice());
-        let size = |n: usize| u32::try_from(n).map_err(|_| emit::unsupported("contract", format!("extent {n}")));
+        let size =
+            |n: usize| u32::try_from(n).map_err(|_| emit::unsupported("contract", format!("extent {n}")));
         let [batch, m, n, k] = c.sizes();
         let sizes = [size(batch)?, size(m)?, size(n)?, size(k)?];
         if sizes.contains(&0) {
             return Err(emit::unsupported("contract", format!("empty extents {sizes:?}")));
         }
-        let choice = Choice { split: choice.split.clamp(1, sizes[3].div_ceil(choice.tiling.step())), ..choice };
+        let choice =
+            Choice { split: choice.split.clamp(1, sizes[3].div_ceil(choice.tiling.step())), ..choice };
         Ok(Problem {
             l,
             target,
@@ -52,14 +54,6 @@ impl<'a> Problem<'a> {
             epilogue: View::new(&c.epilogue, &c.stores, [&c.batch, &c.m, &c.n], types),
             sizes,
         })
-    }
-
-    /// A factor with the direction in which its elements are read four at a time; along rows only where the tile takes
-    /// `rows` of them in fours.
-    pub(super) fn factor(view: &View, rows: u32) -> Sight<'_> {
-        let along = |group: usize| view.allows_quads(group).then_some(group);
-        let rows = if rows.is_multiple_of(4) { along(ROWS) } else { None };
-        (view, rows.or_else(|| along(LAST)))
     }
 
     /// The epilogue with the direction in which outputs are computed four at a time.

@@ -1,10 +1,10 @@
 //! Filling the tile of one factor in workgroup memory.
 //!
 //! The tile lies product-major in quadruples of rows: element `[k][r / 4]` holds rows `r..r + 4` of product k, so that
-//! register fragments are 128-bit reads. A *chunk* is what an invocation loads at once, a quadruple of rows by
-//! * one product, from one 128-bit load, where rows lie side by side;
-//! * four products, from four 128-bit loads transposed in registers, where products lie side by side;
-//! * one product, from four scalar evaluations of the body, otherwise.
+//! register fragments are 128-bit reads. A *chunk* is what an invocation loads at once, a quadruple of rows at one product:
+//! one 128-bit load where rows lie side by side, else four evaluations of the body (neighbouring invocations read
+//! neighbouring products where those lie side by side; 128-bit loads along products, transposed in registers, measured
+//! slower on hardware: they leave half of the invocations idle).
 //!
 //! Rows past the end repeat the last ones (their sums are never stored); products past the end are read inside the
 //! range and replaced by zero. So no load is guarded and all can be in flight together.
@@ -14,13 +14,13 @@ use super::problem::{LAST, ROWS};
 use super::tiling::Tiling;
 use crate::KernelError;
 use crate::families::emit::decompose;
-use crate::kir::{Builder, Expr, Shared, Type};
+use crate::kir::{Builder, Expr, Shared, Type, Var};
 
 /// What one factor's stage needs to know.
 pub(super) struct Plan<'a, 'b> {
     pub(super) b: &'b Builder,
     pub(super) buffers: &'a Buffers<'b>,
-    /// The factor.
+    /// The factor; quadruples along its rows or none.
     pub(super) sight: Sight<'a>,
     /// Name of the array.
     pub(super) name: &'static str,
@@ -48,20 +48,20 @@ struct Chunk<'b> {
     active: Option<Expr<'b>>,
     /// Quadruple of rows in the tile.
     quad: Expr<'b>,
-    /// First product in the tile.
+    /// Product in the tile.
     product: Expr<'b>,
     /// Axes of the rows: of the first for one 128-bit load, of all four otherwise.
     rows: Vec<Vec<Expr<'b>>>,
 }
 
 /// Chunks of a tile of `rows` rows.
-pub(super) fn chunk_count((_, quads): Sight<'_>, rows: u32, tiling: &Tiling) -> u32 {
-    (rows / 4) * (tiling.bk / if quads == Some(LAST) { 4 } else { 1 })
+pub(super) fn chunk_count(rows: u32, tiling: &Tiling) -> u32 {
+    (rows / 4) * tiling.bk
 }
 
 impl<'a, 'b> Stage<'a, 'b> {
     pub(super) fn new(plan: Plan<'a, 'b>) -> Self {
-        let (threads, count) = (plan.tiling.invocations(), chunk_count(plan.sight, plan.rows, &plan.tiling));
+        let (threads, count) = (plan.tiling.invocations(), chunk_count(plan.rows, &plan.tiling));
         let length = plan.tiling.buffers() * plan.tiling.bk * Tiling::stride(plan.rows);
         let shared = plan.b.shared(plan.name, Type::F32X4, length);
         let mut chunks: Vec<Chunk<'b>> = Vec::new();
@@ -74,67 +74,49 @@ impl<'a, 'b> Stage<'a, 'b> {
         Self { plan, shared, chunks }
     }
 
-    /// Quadruples that one round loads per chunk.
-    fn width(&self) -> usize {
-        if self.plan.sight.1 == Some(LAST) { 4 } else { 1 }
-    }
-
     /// Loads the tile that starts at product `from` and puts it down from row `base` of the array on.
     pub(super) fn fill(&self, from: Expr<'b>, end: Expr<'b>, base: Expr<'b>) -> Result<(), KernelError> {
         let unconditional = self.chunks.iter().all(|chunk| chunk.active.is_none());
         if unconditional {
-            let fetched = self.fetch_all(from, end)?;
-            for (chunk, values) in self.chunks.iter().zip(fetched) {
-                self.put_one(chunk, &values, base);
-            }
+            let fetched = self.chunks.iter().map(|chunk| self.fetch(chunk, from, end));
+            let fetched = fetched.collect::<Result<Vec<_>, _>>()?;
+            self.chunks.iter().zip(fetched).for_each(|(chunk, value)| self.put_one(chunk, value, base));
             return Ok(());
         }
         for chunk in &self.chunks {
             let mut result = Ok(());
-            self.when(chunk, || result = self.fetch(chunk, from, end).map(|v| self.put_one(chunk, &v, base)));
+            self.when(chunk, || result = self.fetch(chunk, from, end).map(|v| self.put_one(chunk, v, base)));
             result?;
         }
         Ok(())
     }
 
-    fn fetch_all(&self, from: Expr<'b>, end: Expr<'b>) -> Result<Vec<Vec<Expr<'b>>>, KernelError> {
-        self.chunks.iter().map(|chunk| self.fetch(chunk, from, end)).collect()
-    }
-
     /// Registers for one tile's chunks.
-    pub(super) fn registers(&self) -> Vec<Vec<crate::kir::Var<'b>>> {
+    pub(super) fn registers(&self) -> Vec<Var<'b>> {
         let b = self.plan.b;
-        let name = |round: usize, j: usize| format!("{}_{round}_{j}", self.plan.name);
-        let vars = |round| (0..self.width()).map(move |j| b.var(name(round, j), b.zero(Type::F32X4)));
-        (0..self.chunks.len()).map(|round| vars(round).collect()).collect()
+        let var = |round: usize| b.var(format!("{}_{round}", self.plan.name), b.zero(Type::F32X4));
+        (0..self.chunks.len()).map(var).collect()
     }
 
     /// Loads the tile that starts at product `from` into registers.
     pub(super) fn fetch_into(
         &self,
-        registers: &[Vec<crate::kir::Var<'b>>],
+        registers: &[Var<'b>],
         from: Expr<'b>,
         end: Expr<'b>,
     ) -> Result<(), KernelError> {
-        for (chunk, vars) in self.chunks.iter().zip(registers) {
+        for (chunk, var) in self.chunks.iter().zip(registers) {
             let mut result = Ok(());
-            self.when(chunk, || {
-                result = self.fetch(chunk, from, end).map(|values| {
-                    vars.iter().zip(values).for_each(|(var, value)| var.set(value));
-                });
-            });
+            self.when(chunk, || result = self.fetch(chunk, from, end).map(|value| var.set(value)));
             result?;
         }
         Ok(())
     }
 
     /// Puts registers down from row `base` of the array on.
-    pub(super) fn put(&self, registers: &[Vec<crate::kir::Var<'b>>], base: Expr<'b>) {
-        for (chunk, vars) in self.chunks.iter().zip(registers) {
-            self.when(chunk, || {
-                let values: Vec<Expr<'b>> = vars.iter().map(|var| var.get()).collect();
-                self.put_one(chunk, &values, base);
-            });
+    pub(super) fn put(&self, registers: &[Var<'b>], base: Expr<'b>) {
+        for (chunk, var) in self.chunks.iter().zip(registers) {
+            self.when(chunk, || self.put_one(chunk, var.get(), base));
         }
     }
 
@@ -145,57 +127,41 @@ impl<'a, 'b> Stage<'a, 'b> {
         }
     }
 
-    fn put_one(&self, chunk: &Chunk<'b>, values: &[Expr<'b>], base: Expr<'b>) {
+    fn put_one(&self, chunk: &Chunk<'b>, value: Expr<'b>, base: Expr<'b>) {
         let stride = Tiling::stride(self.plan.rows);
-        let at = (base + chunk.product) * stride + chunk.quad;
-        for (j, value) in (0_u32..).zip(values) {
-            self.shared.store(at + j * stride, *value);
-        }
+        self.shared.store((base + chunk.product) * stride + chunk.quad, value);
     }
 
-    /// The quadruples of rows of a chunk, one per product.
-    fn fetch(&self, chunk: &Chunk<'b>, from: Expr<'b>, end: Expr<'b>) -> Result<Vec<Expr<'b>>, KernelError> {
-        let (b, (view, quads)) = (self.plan.b, self.plan.sight);
+    /// The quadruple of rows of a chunk.
+    fn fetch(&self, chunk: &Chunk<'b>, from: Expr<'b>, end: Expr<'b>) -> Result<Expr<'b>, KernelError> {
+        let (b, view) = (self.plan.b, self.plan.sight.0);
         let k = from + chunk.product;
-        let (inside, k) = (k.lt(end), k.native_min(end - self.width() as u32));
-        let products = decompose(b, k, &view.groups[LAST]);
+        let inside = k.lt(end);
+        let product = decompose(b, k.native_min(end - 1), &view.groups[LAST]);
         let mut values = Vec::new();
-        for rows in &chunk.rows {
-            let axes = [self.plan.batch.as_slice(), rows, &products].concat();
-            let value = point::outputs(b, self.plan.buffers, self.plan.sight, &axes, &[])?[0];
-            values.push(inside.select(value, b.zero(value.ty())));
+        for row in &chunk.rows {
+            let axes = [self.plan.batch.as_slice(), row, &product].concat();
+            values.push(point::outputs(b, self.plan.buffers, self.plan.sight, &axes, &[])?[0]);
         }
-        Ok(match quads {
-            Some(LAST) => transposed(b, &values),
-            Some(_) => values,
-            None => vec![b.vector(&values)],
-        })
+        let value = if self.plan.sight.1.is_some() { values[0] } else { b.vector(&values) };
+        Ok(inside.select(value, b.zero(value.ty())))
     }
-}
-
-/// Four quadruples turned over.
-fn transposed<'b>(b: &'b Builder, rows: &[Expr<'b>]) -> Vec<Expr<'b>> {
-    let column = |j: u8| b.vector(&rows.iter().map(|row| row.lane(j)).collect::<Vec<_>>());
-    (0..4).map(column).collect()
 }
 
 impl<'b> Plan<'_, 'b> {
     /// The chunk with a number; what is the same as in the first round is taken from there.
     fn chunk(&self, number: Expr<'b>, active: Option<Expr<'b>>, first: Option<&Chunk<'b>>) -> Chunk<'b> {
         let (view, quads) = self.sight;
-        let width = if quads == Some(LAST) { 4 } else { 1 };
-        let fast_products = quads == Some(LAST) || (quads.is_none() && view.is_contiguous(LAST));
-        let (period, threads) =
-            (if fast_products { self.tiling.bk / width } else { self.rows / 4 }, self.tiling.invocations());
-        let repeats = first.filter(|_| threads.is_multiple_of(period));
+        let along_products = quads.is_none() && view.is_contiguous(LAST);
+        let period = if along_products { self.tiling.bk } else { self.rows / 4 };
+        let first = first.filter(|_| self.tiling.invocations().is_multiple_of(period));
         let (fast, slow) = (number % period, number / period);
-        if fast_products {
-            let product = repeats.map_or_else(|| fast * width, |first| first.product);
-            let rows = self.row_axes(slow);
-            Chunk { active, quad: slow, product, rows }
+        if along_products {
+            let product = first.map_or(fast, |first| first.product);
+            Chunk { active, quad: slow, product, rows: self.row_axes(slow) }
         } else {
-            let quad = repeats.map_or(fast, |first| first.quad);
-            let rows = repeats.map_or_else(|| self.row_axes(fast), |first| first.rows.clone());
+            let quad = first.map_or(fast, |first| first.quad);
+            let rows = first.map_or_else(|| self.row_axes(fast), |first| first.rows.clone());
             Chunk { active, quad, product: slow, rows }
         }
     }
@@ -203,10 +169,9 @@ impl<'b> Plan<'_, 'b> {
     /// Axes of the rows of a quadruple.
     fn row_axes(&self, quad: Expr<'b>) -> Vec<Vec<Expr<'b>>> {
         let (view, quads) = self.sight;
-        let (count, last) = if quads == Some(ROWS) { (1, self.range.1 - 4) } else { (4, self.range.1 - 1) };
+        let (count, last) = if quads.is_some() { (1, self.range.1 - 4) } else { (4, self.range.1 - 1) };
         let first = self.range.0 + quad * 4;
-        (0..count)
-            .map(|j: u32| decompose(self.b, (first + j).native_min(last), &view.groups[ROWS]))
-            .collect()
+        let row = |j: u32| decompose(self.b, (first + j).native_min(last), &view.groups[ROWS]);
+        (0..count).map(row).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::finish::{Accumulators, Finish};
 use super::point::{Buffers, Sight};
-use super::problem::{Position, Problem, Words};
+use super::problem::{Position, Problem, ROWS, Words};
 use super::stage::{self, Plan, Stage};
 use super::tiling::{Staging, Tiling};
 use crate::KernelError;
@@ -18,7 +18,7 @@ const UNROLL_SOFTWARE: u32 = 4;
 /// The instance that computes all products (or the partial sums of every part).
 pub(super) fn instance(problem: &Problem<'_>, name: String) -> Result<Instance, KernelError> {
     let tiling = problem.choice.tiling;
-    let factors = [Problem::factor(&problem.a, tiling.bm), Problem::factor(&problem.b, tiling.bn)];
+    let factors = factors(problem);
     let b = Builder::new(name.clone(), [tiling.invocations(), 1, 1]);
     let words = Words::declare(&b, problem.is_split());
     let finish = Finish::new(problem, tiling.tn);
@@ -38,6 +38,11 @@ pub(super) fn instance(problem: &Problem<'_>, name: String) -> Result<Instance, 
         groups: fold_groups(problem.tiles().2, problem.target)?,
     };
     draft.finish(b, problem.target)
+}
+
+/// The factors as this kernel reads them.
+pub(super) fn factors<'a>(problem: &'a Problem<'_>) -> [Sight<'a>; 2] {
+    [&problem.a, &problem.b].map(|view| (view, view.allows_quads(ROWS).then_some(ROWS)))
 }
 
 struct Tile<'a, 'b> {
@@ -69,7 +74,7 @@ impl<'b> Tile<'_, 'b> {
             Staging::Single | Staging::Direct => self.single(&stages, &place, &sums)?,
         }
         let (rows, columns) = self.outputs(&place);
-        finish.emit(self.b, buffers, (self.words, &self.position), (&rows, &columns), &sums)
+        finish.emit(buffers, (self.words, &self.position), (&rows, &columns), &sums)
     }
 
     /// Invocations of 32 in a row form 4 x 8 register tiles where that divides, else they go row by row.
@@ -88,10 +93,7 @@ impl<'b> Tile<'_, 'b> {
 
     fn stages<'a>(&'a self, factors: [Sight<'a>; 2], buffers: &'a Buffers<'b>) -> [Stage<'a, 'b>; 2] {
         let (b, t, at) = (self.b, self.tiling, &self.position);
-        let counts = [
-            stage::chunk_count(factors[0], t.bm, &t),
-            stage::chunk_count(factors[1], t.bn, &t),
-        ];
+        let counts = [stage::chunk_count(t.bm, &t), stage::chunk_count(t.bn, &t)];
         let lane = b.local_index();
         // Small tiles: the second factor goes to the invocations the first one leaves idle.
         let other = if counts[0] + counts[1] <= t.invocations() { lane - counts[0] } else { lane };
@@ -142,11 +144,9 @@ impl<'b> Tile<'_, 'b> {
         b.barrier();
         b.for_("from", (at.start, at.end), bk, |from| {
             let next = from + bk;
-            b.if_uniform(next.lt(at.end), || {
-                let fetched =
-                    stages.iter().zip(&registers).try_for_each(|(s, r)| s.fetch_into(r, next, at.end));
-                result = result.clone().and(fetched);
-            });
+            // Past the end this reads the last product again, which is cheaper than a branch around the loads.
+            let fetched = stages.iter().zip(&registers).try_for_each(|(s, r)| s.fetch_into(r, next, at.end));
+            result = result.clone().and(fetched);
             let base = current.get().named("base");
             self.multiply(stages, place, base, sums);
             let other = (bk - base).named("other");
@@ -170,11 +170,15 @@ impl<'b> Tile<'_, 'b> {
         let unroll = t.bk.min(if hardware { UNROLL_HARDWARE } else { UNROLL_SOFTWARE });
         let [left, right] = [Tiling::stride(t.bm), Tiling::stride(t.bn)];
         let turn = |from: Expr<'b>| {
-            let (row, column) = ((from * left + place.row).named("l"), (from * right + place.column).named("r"));
+            let (row, column) =
+                ((from * left + place.row).named("l"), (from * right + place.column).named("r"));
             for k in 0..unroll {
-                let fragment = |stage: &Stage<'_, 'b>, at: Expr<'b>, (stride, step): (u32, u32), count: u32| {
-                    (0..count / 4).map(|q| stage.shared.load(at + (k * stride + q * step))).collect::<Vec<_>>()
-                };
+                let fragment =
+                    |stage: &Stage<'_, 'b>, at: Expr<'b>, (stride, step): (u32, u32), count: u32| {
+                        (0..count / 4)
+                            .map(|q| stage.shared.load(at + (k * stride + q * step)))
+                            .collect::<Vec<_>>()
+                    };
                 let a = fragment(&stages[0], row, (left, t.bm / t.tm), t.tm);
                 let c = fragment(&stages[1], column, (right, t.bn / t.tn), t.tn);
                 sums.add(&a, &c, hardware);
@@ -198,4 +202,3 @@ impl<'b> Tile<'_, 'b> {
         (rows, columns)
     }
 }
-

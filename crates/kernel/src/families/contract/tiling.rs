@@ -60,18 +60,18 @@ impl Tiling {
     pub const TALL: Self = staged([64, 16, 32], [4, 4], Staging::Single);
     /// Small.
     pub const SMALL: Self = staged([32, 32, 16], [4, 4], Staging::Single);
-    /// Small, few large register tiles: for software drivers.
-    pub const SMALL_8X8: Self = staged([32, 32, 32], [8, 8], Staging::Single);
     /// Middle, many invocations.
     pub const MIDDLE: Self = staged([64, 64, 16], [4, 4], Staging::Single);
     /// Middle, large register tiles.
     pub const MIDDLE_8X8: Self = staged([64, 64, 16], [8, 8], Staging::Single);
     /// Middle, double-buffered.
     pub const MIDDLE_DOUBLE: Self = staged([64, 64, 16], [4, 4], Staging::Double);
-    /// Oblong, double-buffered.
-    pub const OBLONG_DOUBLE: Self = staged([128, 64, 16], [8, 4], Staging::Double);
+    /// Middle, large register tiles, double-buffered.
+    pub const MIDDLE_8X8_DOUBLE: Self = staged([64, 64, 16], [8, 8], Staging::Double);
     /// Large, least workgroup memory.
     pub const LARGE: Self = staged([128, 128, 8], [8, 8], Staging::Single);
+    /// Large, double-buffered within 32 KiB.
+    pub const LARGE_SHALLOW_DOUBLE: Self = staged([128, 128, 8], [8, 8], Staging::Double);
     /// Large, fewer barriers.
     pub const LARGE_DEEP: Self = staged([128, 128, 16], [8, 8], Staging::Single);
     /// Large, double-buffered: above 32 KiB.
@@ -88,12 +88,12 @@ impl Tiling {
             Self::FLAT,
             Self::TALL,
             Self::SMALL,
-            Self::SMALL_8X8,
             Self::MIDDLE,
             Self::MIDDLE_8X8,
             Self::MIDDLE_DOUBLE,
-            Self::OBLONG_DOUBLE,
+            Self::MIDDLE_8X8_DOUBLE,
             Self::LARGE,
+            Self::LARGE_SHALLOW_DOUBLE,
             Self::LARGE_DEEP,
             Self::LARGE_DOUBLE,
         ]

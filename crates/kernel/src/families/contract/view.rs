@@ -124,9 +124,7 @@ impl View {
             let shape = matches!(offset.as_deref(), Some([s]) if s.slope == 0 || s.is_quad());
             shape && load.access.valid.iter().all(still)
         };
-        let store = |store: &Store| {
-            matches!(store.coords.as_slice(), [c] if steps(c, axis).is_some_and(|s| s.is_quad()))
-        };
+        let store = |store: &Store| matches!(store.coords.as_slice(), [c] if steps(c, axis).is_some_and(|s| s.is_quad()));
         let node = |node: &ScalarNode| match node {
             ScalarNode::Index(expr) => steps(expr, axis).is_some_and(|s| s.slope == 0),
             ScalarNode::Within(bounds) => bounds.iter().all(still),

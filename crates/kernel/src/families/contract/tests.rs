@@ -1,0 +1,116 @@
+//! The table, the default choices, and proof by naga that every tiling prints valid kernels.
+
+use super::*;
+use crate::{print, spirv};
+use griffinfly_ir::index::{Access, Store};
+use griffinfly_ir::loops::{Body, Contract};
+use griffinfly_ir::types::{DType, TensorType};
+
+/// `y[m, n] = sum over k of a[m, k] b[n, k]`.
+fn product(m: usize, n: usize, k: usize) -> Loop {
+    let (a, b) = (TensorType::f32([m, k]), TensorType::f32([n, k]));
+    let mut epilogue = Body::new();
+    let acc = epilogue.expr.carry(0, DType::F32);
+    epilogue.output(acc);
+    let contract = Contract {
+        batch: vec![],
+        m: vec![m],
+        n: vec![n],
+        k: vec![k],
+        a: Body::of_load(0, &a, Access::identity(2)),
+        b: Body::of_load(1, &b, Access::identity(2)),
+        epilogue,
+        stores: vec![Store::identity(0, 2)],
+    };
+    Loop { operands: vec![a, b], results: vec![TensorType::f32([m, n])], kind: LoopKind::Contract(contract) }
+}
+
+fn contract(l: &Loop) -> &Contract {
+    let LoopKind::Contract(c) = &l.kind else { panic!("not a contraction") };
+    c
+}
+
+/// A large hardware device.
+fn hardware() -> Target {
+    Target {
+        is_hardware: true,
+        compute_units: 132,
+        max_workgroup_bytes: 48 << 10,
+        max_invocations: 1024,
+        max_workgroup_size: [1024, 1024, 64],
+        ..Target::minimal_vulkan()
+    }
+}
+
+#[test]
+fn tilings_are_well_formed_and_named_apart() {
+    let mut names: Vec<String> = Tiling::all().iter().map(ToString::to_string).collect();
+    for t in Tiling::all() {
+        assert!(t.bm.is_multiple_of(t.tm) && t.bn.is_multiple_of(t.tn), "{t}");
+        assert!(t.is_direct() || (t.tm.is_multiple_of(4) && t.tn.is_multiple_of(4)), "{t}");
+        assert!(t.is_direct() || t.bk.is_multiple_of(8), "{t}");
+    }
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), Tiling::all().len());
+}
+
+#[test]
+fn what_fits_where() {
+    let fits =
+        |target: &Target| Tiling::all().iter().filter(|t| t.fits(target, &target.numeric_classes)).count();
+    assert_eq!(fits(&hardware()), Tiling::all().len());
+    assert_eq!(fits(&Target::minimal_vulkan()), Tiling::all().len() - 1, "all but {}", Tiling::LARGE_DOUBLE);
+    assert!(fits(&Target { max_workgroup_bytes: 16 << 10, ..Target::minimal_vulkan() }) >= 8);
+}
+
+#[test]
+fn every_choice_prints_a_valid_kernel() {
+    let target = hardware();
+    for l in [product(132, 68, 96), product(37, 5, 70)] {
+        for choice in choices(&target) {
+            for instance in realise_with(&l, &target, &choice).unwrap().dispatches {
+                let text = print::wgsl(&instance.kernel, &print::PrintOptions::default());
+                spirv::compile(&text, print::ENTRY)
+                    .unwrap_or_else(|error| panic!("{}: {error}", instance.name));
+            }
+        }
+    }
+}
+
+#[test]
+fn extents_are_parameters() {
+    let (target, choice) = (hardware(), Choice { tiling: Tiling::MIDDLE, split: 1 });
+    let kernel =
+        |m| realise_with(&product(m, 64, 64), &target, &choice).unwrap().dispatches.swap_remove(0).kernel;
+    assert_eq!(kernel(64), kernel(1000));
+}
+
+#[test]
+fn default_choices() {
+    let chosen = |m, n, k, target: &Target| {
+        let choice = choose(contract(&product(m, n, k)), target);
+        format!("{} {}", choice.tiling, choice.split)
+    };
+    let target = hardware();
+    assert_eq!(chosen(2, 3, 4, &target), "direct/1x1 1");
+    assert_eq!(chosen(4096, 4096, 4096, &target), "128x128x16/8x8/db 1");
+    assert_eq!(chosen(128, 49152, 576, &target), "128x128x16/8x8/db 1");
+    assert_eq!(chosen(1536, 1536, 384, &target), "64x64x16/8x8 1");
+    assert_eq!(chosen(1024, 1024, 1024, &target), "64x64x16/4x4/db 1");
+    assert_eq!(chosen(1536, 384, 384, &target), "32x32x16/4x4 1");
+    assert_eq!(chosen(128, 576, 1536, &target), "64x64x16/4x4/db 14");
+    assert_eq!(chosen(1, 4096, 4096, &target), "16x64x32/4x4 8");
+    let software = Target::minimal_vulkan();
+    assert_eq!(chosen(4096, 32, 144, &software), "direct/16x8 1");
+    assert_eq!(chosen(16, 9, 4096, &software), "direct/16x8 32");
+}
+
+#[test]
+fn partial_sums_never_exceed_a_binding() {
+    let target = Target { max_binding_bytes: 1 << 16, ..hardware() };
+    let l = product(64, 64, 1 << 14);
+    let choice = choose(contract(&l), &target);
+    assert_eq!(choice.split, 4);
+    assert_eq!(realise(&l, &target).unwrap().scratch, [1 << 16]);
+}
