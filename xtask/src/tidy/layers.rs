@@ -1,6 +1,7 @@
-//! The layers: which crate may use which, and that the pure ones touch nothing outside.
+//! The layers: which crate may use which, that the pure ones touch nothing outside, and who may look into operations.
 
 use super::Finding;
+use super::rust::lines_with;
 use crate::source::{Source, line_of};
 
 /// Each manifest with the crates of the workspace that it may name.
@@ -25,8 +26,14 @@ const IMPURE_DEPENDENCIES: [&str; 4] = ["ash", "wgpu", "memmap2", "tokenizers"];
 /// The modules of `std` that pure crates may not use.
 const IMPURE_MODULES: [&str; 4] = ["env", "fs", "net", "process"];
 
+/// The window into operations, and the only places that may name it: every other pass leaves what an operation means to the
+/// operation's own file.
+const OPERATION_VIEW: &str = "RuleView";
+const OPERATION_VIEW_PLACES: [&str; 2] = ["crates/ir/src/", "crates/compile/src/rewrite/"];
+
 pub(super) fn check(source: &Source) -> Vec<Finding> {
     let mut findings = manifest(source);
+    findings.extend(operation_view(source));
     if source.library().is_some_and(|name| PURE.contains(&name)) {
         findings.extend(pure_code(source));
     }
@@ -82,6 +89,17 @@ fn dependencies(text: &str) -> Vec<(usize, &str)> {
         }
     }
     found
+}
+
+fn operation_view(source: &Source) -> Vec<Finding> {
+    if OPERATION_VIEW_PLACES.iter().any(|place| source.path.starts_with(place)) {
+        return Vec::new();
+    }
+    let message = format!("`{OPERATION_VIEW}` is for {} only", OPERATION_VIEW_PLACES.join(" and "));
+    lines_with(&source.code, OPERATION_VIEW)
+        .into_iter()
+        .map(|l| Finding::new(source, l, message.as_str()))
+        .collect()
 }
 
 fn pure_code(source: &Source) -> Vec<Finding> {

@@ -55,7 +55,7 @@ pub(super) fn long_file(source: &Source) -> Option<String> {
 }
 
 /// The lines on which a word stands in code.
-fn lines_with(code: &str, word: &str) -> Vec<usize> {
+pub(super) fn lines_with(code: &str, word: &str) -> Vec<usize> {
     let outside = |byte: Option<&u8>| byte.is_none_or(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');
     let bytes = code.as_bytes();
     let whole = |&(at, _): &(usize, &str)| {

@@ -83,6 +83,15 @@ fn layers_of_manifests() {
 }
 
 #[test]
+fn the_view_into_operations() {
+    let text = "//! A.\nuse griffinfly_ir::ops::RuleView;\n// RuleView\nstruct RuleViews;";
+    assert_finds("crates/compile/src/lower/mod.rs", text, 2, "RuleView");
+    assert_finds("crates/gpu/tests/a.rs", text, 2, "RuleView");
+    assert_clean("crates/compile/src/rewrite/mod.rs", text);
+    assert_clean("crates/ir/src/ops/mod.rs", text);
+}
+
+#[test]
 fn purity_of_code() {
     assert_finds(FILE, "//! A.\nuse std::fs::File;", 2, "std::fs");
     assert_finds(FILE, "//! A.\nfn f() { std::env::var(\"A\"); }", 2, "std::env");

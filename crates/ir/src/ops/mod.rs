@@ -19,11 +19,13 @@ mod normalize;
 pub(crate) mod optimizer;
 mod pool;
 mod reduce;
+mod view;
 mod window;
 
 pub use rule::{Fragment, Lowering};
 pub(crate) use rule::{Rule, Signature, Vjp};
 pub use sample::{Fill, Sample, SampleInput};
+pub use view::RuleView;
 pub use window::Window2d;
 
 use crate::array::Array;

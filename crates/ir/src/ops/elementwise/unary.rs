@@ -37,7 +37,8 @@ pub(crate) struct Unary {
 }
 
 impl Function {
-    fn intrinsic(self) -> Option<UnaryFn> {
+    /// The intrinsic it is, if it is one.
+    pub(crate) fn intrinsic(self) -> Option<UnaryFn> {
         Some(match self {
             Function::Neg => UnaryFn::Neg,
             Function::Abs => UnaryFn::Abs,
