@@ -1,7 +1,7 @@
 //! Bodies: loads feeding a scalar expression.
 
 use crate::index::Access;
-use crate::scalar::{ScalarExpr, ScalarId, ScalarNode};
+use crate::scalar::{Scalar, ScalarExpr, ScalarId, ScalarNode};
 use crate::types::TensorType;
 use serde::{Deserialize, Serialize};
 
@@ -39,8 +39,12 @@ impl Body {
         body
     }
 
-    /// Adds a load (or finds the equal one) and gives its value.
-    pub fn load(&mut self, operand: usize, ty: &TensorType, access: Access) -> ScalarId {
+    /// Adds a load (or finds the equal one) and gives its value. An access valid everywhere gets a fill of the operand's
+    /// dtype: the load may be guarded later.
+    pub fn load(&mut self, operand: usize, ty: &TensorType, mut access: Access) -> ScalarId {
+        if access.valid.is_empty() {
+            access.fill = Scalar::zero(ty.dtype);
+        }
         let load = Load { operand, access };
         let k = self.loads.iter().position(|l| *l == load).unwrap_or_else(|| {
             self.loads.push(load);

@@ -92,6 +92,9 @@ fn check_body(
         if let Err(e) = load.access.verify(&ty.dims, extents) {
             fault(format!("load {k} of {ty}: {e}"));
         }
+        if !load.access.valid.is_empty() && load.access.fill.dtype() != ty.dtype {
+            fault(format!("load {k} of {ty} is {:?} outside", load.access.fill));
+        }
         if let Some(d) = &load.access.dynamic
             && (d.load >= k || d.dimension >= ty.rank())
         {
