@@ -18,7 +18,7 @@ pub mod schedule;
 
 pub use error::CompileError;
 
-use griffinfly_ir::graph::Graph;
+use griffinfly_ir::graph::{Graph, Region};
 use griffinfly_ir::target::{Contract, Target};
 use lower::LoopGraph;
 use program::Program;
@@ -60,12 +60,19 @@ pub fn compile(graph: &Graph, target: &Target, options: &Options) -> Result<Prog
 pub fn optimised(graph: &Graph, options: &Options) -> Result<Graph, CompileError> {
     graph.finish()?;
     check_graph(graph)?;
-    let rewritten = if options.rewrite { rewrite::simplify(graph) } else { graph.clone() };
+    let rewritten = if options.rewrite { rewritten(graph) } else { graph.clone() };
     let expanded = rewritten.expanded();
     let expanded = if options.rewrite { rewrite::simplify(&expanded) } else { expanded };
     expanded.finish()?;
     check_graph(&expanded)?;
     Ok(expanded)
+}
+
+/// The graph after both stages of rewriting. A graph with derivatives had its first stage before they were taken: recognising
+/// a composite now would leave the intermediates that the derivatives use.
+fn rewritten(graph: &Graph) -> Graph {
+    let differentiated = graph.nodes().iter().any(|n| n.region() == Region::Derivative);
+    if differentiated { rewrite::simplify(graph) } else { rewrite::simplify(&rewrite::recognise(graph)) }
 }
 
 /// The loops of a compilation, fused if the options say so.

@@ -13,7 +13,7 @@ fn affine(g: &mut Graph, name: &str, y: Value, dims: &[usize]) -> Value {
 }
 
 /// Two convolutions, pooling, a hidden layer, cross-entropy, Adam.
-fn digits(batch: usize, optimizer: &Optimizer) -> Graph {
+pub(crate) fn digits(batch: usize, optimizer: &Optimizer) -> Graph {
     let mut g = Graph::new();
     let x = g.input("image", [batch, 1, 8, 8]);
     let labels = g.input_ids("label", [batch]);
