@@ -17,6 +17,8 @@ pub mod rewrite;
 pub mod schedule;
 
 pub use error::CompileError;
+/// The kernel crate, for devices: the host twins of its scalar functions, and what tests build kernels with.
+pub use griffinfly_kernel as kernel;
 
 use griffinfly_ir::graph::{Graph, Region};
 use griffinfly_ir::target::{Contract, Target};

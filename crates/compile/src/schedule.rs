@@ -61,7 +61,8 @@ fn sections(graph: &LoopGraph) -> Vec<SectionKind> {
             _ => false,
         };
         let root = node.outputs.iter().any(|t| roots[t.index()]);
-        let prepared = node.phase == Phase::Compute && !root && !node.inputs.is_empty() && node.inputs.iter().all(fixed);
+        let prepared =
+            node.phase == Phase::Compute && !root && !node.inputs.is_empty() && node.inputs.iter().all(fixed);
         kinds.push(match (prepared, node.phase) {
             (true, _) => SectionKind::Prepare,
             (_, Phase::Compute) => SectionKind::ForwardBackward,

@@ -6,6 +6,9 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a tool for the terminal")]
 
+use griffinfly_compile::kernel::families::contract::{Choice, Tiling, choose, realise_with};
+use griffinfly_compile::kernel::families::{Instance, Slot};
+use griffinfly_compile::kernel::{kir, print, spirv};
 use griffinfly_compile::program::{
     Arena, ArenaId, Binding, BindingAccess, ConstantData, Dispatch, DispatchId, External, ExternalKind,
     FORMAT, Kernel, KernelId, LoopId, MemoryReport, Place, Program, Role, Section, SectionKind, Work,
@@ -15,9 +18,6 @@ use griffinfly_gpu::{Device, Sections};
 use griffinfly_ir::index::{Access, IndexExpr, Store};
 use griffinfly_ir::loops::{Body, Contract, Loop, LoopKind};
 use griffinfly_ir::types::{DType, TensorType};
-use griffinfly_kernel::families::contract::{Choice, Tiling, choose, realise_with};
-use griffinfly_kernel::families::{Instance, Slot};
-use griffinfly_kernel::{kir, print, spirv};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

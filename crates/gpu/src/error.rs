@@ -35,7 +35,9 @@ pub enum GpuError {
         device: String,
     },
     /// The device stopped answering or was removed; make a new device and restore from a checkpoint.
-    #[error("the device {device} was lost during {during}; make a new device and restore the last checkpoint")]
+    #[error(
+        "the device {device} was lost during {during}; make a new device and restore the last checkpoint"
+    )]
     DeviceLost {
         /// The device.
         device: String,

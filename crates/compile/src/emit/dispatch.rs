@@ -167,7 +167,8 @@ impl Emitter<'_> {
             let writes = (0..results.len()).map(|i| bind(Slot::Result(i), BindingAccess::Write));
             let bindings = reads.chain(writes).collect();
             let instance = format!("host {:?}", l.archetype());
-            let d = Dispatch { work: Work::Loop, source, bindings, instance, provenance: piece.labels.clone() };
+            let d =
+                Dispatch { work: Work::Loop, source, bindings, instance, provenance: piece.labels.clone() };
             self.out.push((d, piece.section));
             return Ok(());
         }
@@ -274,7 +275,9 @@ impl Kernels {
             handles
                 .into_iter()
                 .map(|h| {
-                    h.join().unwrap_or_else(|_| Err(CompileError::Malformed("a translation thread failed".into())))
+                    h.join().unwrap_or_else(|_| {
+                        Err(CompileError::Malformed("a translation thread failed".into()))
+                    })
                 })
                 .collect()
         });

@@ -7,7 +7,11 @@
 use crate::program::{Binding, BindingAccess, Dispatch, DispatchId, SectionKind};
 
 /// The levels of one section.
-pub(super) fn run(dispatches: &[Dispatch], sections: &[SectionKind], kind: SectionKind) -> Vec<Vec<DispatchId>> {
+pub(super) fn run(
+    dispatches: &[Dispatch],
+    sections: &[SectionKind],
+    kind: SectionKind,
+) -> Vec<Vec<DispatchId>> {
     let mut placed: Vec<(usize, usize)> = Vec::new();
     let mut levels: Vec<Vec<DispatchId>> = Vec::new();
     for (i, d) in dispatches.iter().enumerate().filter(|(i, _)| sections[*i] == kind) {

@@ -6,11 +6,11 @@
 
 use super::dispatch::Piece;
 use crate::error::CompileError;
+use crate::fuse::update::Lane;
 use crate::lower::{LoopGraph, Phase, Source, TensorId};
 use crate::memory::{self, Interval, Mode};
 use crate::program::{Arena, ArenaId, ConstantData, Place, Role, SectionKind};
 use crate::schedule::Schedule;
-use crate::fuse::update::Lane;
 use griffinfly_ir::graph::{ConstantData as Data, LeafKind};
 use griffinfly_ir::layout::{ParameterLayout, ParameterSpec, aligned};
 use griffinfly_ir::loops::LoopKind;
@@ -104,7 +104,8 @@ fn place_parameters(graph: &LoopGraph, target: &Target, out: &mut Placement) -> 
         }
     }
     let layout = ParameterLayout::of(&specs, target.chunk_bytes())?;
-    let slots: HashMap<_, _> = specs.iter().map(|s| s.name.clone()).zip(layout.slots.iter().copied()).collect();
+    let slots: HashMap<_, _> =
+        specs.iter().map(|s| s.name.clone()).zip(layout.slots.iter().copied()).collect();
     let layout = Layout { slots, chunks: layout.chunks };
     for (i, t) in graph.tensors.iter().enumerate() {
         if let Source::Parameter(name, _) = &t.source {
@@ -185,7 +186,8 @@ fn place_temporaries(
     let plan = memory::plan(&intervals, target.chunk_bytes(), mode);
     let (bound, peak) = memory::lower_bound(&intervals);
     out.lower_bound = bound;
-    out.logical_scratch = lives.logical + pieces.iter().flat_map(|p| &p.realisation.scratch).map(|b| aligned(*b)).sum::<u64>();
+    out.logical_scratch =
+        lives.logical + pieces.iter().flat_map(|p| &p.realisation.scratch).map(|b| aligned(*b)).sum::<u64>();
     let mut holders: Vec<(String, u64)> = intervals
         .iter()
         .zip(&labels)
@@ -272,12 +274,17 @@ fn can_share(schedule: &Schedule, i: usize, d: TensorId, r: usize) -> bool {
     let node = &schedule.graph.loops[i];
     let LoopKind::Map(map) = &node.l.kind else { return false };
     let dims = &node.l.results[r].dims;
-    let in_place = map.body.loads.iter().filter(|l| node.inputs[l.operand] == d).all(|l| {
-        l.access.is_identity(&node.l.operands[l.operand].dims, &map.domain)
-    });
-    let stored = map.stores.iter().filter(|s| s.result == r).all(|s| {
-        s.coords.iter().enumerate().all(|(a, c)| c.as_axis() == Some(a))
-    });
+    let in_place = map
+        .body
+        .loads
+        .iter()
+        .filter(|l| node.inputs[l.operand] == d)
+        .all(|l| l.access.is_identity(&node.l.operands[l.operand].dims, &map.domain));
+    let stored = map
+        .stores
+        .iter()
+        .filter(|s| s.result == r)
+        .all(|s| s.coords.iter().enumerate().all(|(a, c)| c.as_axis() == Some(a)));
     in_place && stored && *dims == map.domain && node.phase == Phase::Compute
 }
 

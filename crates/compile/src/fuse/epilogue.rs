@@ -70,9 +70,9 @@ fn sites(l: &Loop) -> Vec<Site<'_>> {
 /// The producer with the pointwise loop as part of the site that computes the result it reads.
 fn join(producer: &LoopNode, reader: &LoopNode, map: &Map, keep: &[bool]) -> Option<LoopNode> {
     let all = sites(&producer.l);
-    let which = all.iter().position(|s| {
-        s.stores.iter().any(|st| reader.inputs.contains(&producer.outputs[st.result]))
-    })?;
+    let which = all
+        .iter()
+        .position(|s| s.stores.iter().any(|st| reader.inputs.contains(&producer.outputs[st.result])))?;
     let site = &all[which];
     let read = |i: usize| producer.outputs.iter().position(|t| *t == reader.inputs[i]);
     let stored = |result: usize| site.stores.iter().position(|s| s.result == result);
@@ -168,7 +168,8 @@ fn invert(access: &Access, dims: &[usize], domain: &[usize]) -> Option<Vec<Index
     }
     // Order-preserving: the flat positions agree.
     let own = IndexExpr::flatten(&axes(domain), domain);
-    if without_unit_axes(&IndexExpr::flatten(&access.coords, dims), domain) == without_unit_axes(&own, domain) {
+    if without_unit_axes(&IndexExpr::flatten(&access.coords, dims), domain) == without_unit_axes(&own, domain)
+    {
         let flat = IndexExpr::flatten(&axes(dims), dims);
         return Some(flat.unflatten(domain, Domain::of(dims)));
     }

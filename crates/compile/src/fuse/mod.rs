@@ -2,9 +2,9 @@
 //!
 //! Input and output are loop graphs that compute the same values. Three moves, all value-preserving:
 //!
-//! * a pointwise loop that reads another loop's result in place becomes its *epilogue* ([`epilogue`]);
-//! * a pointwise loop or view is inlined into its readers as a *prologue*, its index maps composed ([`prologue`]);
-//! * independent pointwise loops over one domain are joined into one with several results ([`siblings`]).
+//! * a pointwise loop that reads another loop's result in place becomes its *epilogue* (`epilogue`);
+//! * a pointwise loop or view is inlined into its readers as a *prologue*, its index maps composed (`prologue`);
+//! * independent pointwise loops over one domain are joined into one with several results (`siblings`).
 //!
 //! Invariants: no loop gets more bindings than the target has; composed index maps stay below a cost bound and are proved in
 //! range, else the loop stays as it is; no circle of dependencies arises.

@@ -53,8 +53,12 @@ fn worth_it(graph: &LoopGraph, node: &LoopNode, map: &Map, readers: &[usize]) ->
         }
         match &reader.l.kind {
             LoopKind::Contract(_) => is_view,
-            LoopKind::Row(r) => is_view || (readers.len() == 1 && arithmetic <= 8 * usize::from(r.phases.len() < 2) + 8),
-            LoopKind::Map(_) => is_view || readers.len() == 1 || (arithmetic <= 8 && loads <= 2 && readers.len() <= 4),
+            LoopKind::Row(r) => {
+                is_view || (readers.len() == 1 && arithmetic <= 8 * usize::from(r.phases.len() < 2) + 8)
+            }
+            LoopKind::Map(_) => {
+                is_view || readers.len() == 1 || (arithmetic <= 8 && loads <= 2 && readers.len() <= 4)
+            }
             LoopKind::Scatter(_) => is_view || (readers.len() == 1 && arithmetic <= 8),
             LoopKind::Update(_) => false,
         }
@@ -125,11 +129,18 @@ fn read_through(
 ) -> griffinfly_ir::scalar::ScalarId {
     // A coordinate over an axis of extent 1 is 0.
     let domain = Domain { extents: cx.extents, bounds: &access.valid };
-    let coords: Vec<_> = access
-        .coords
-        .iter()
-        .map(|c| if c.range(domain) == (0, 0) { griffinfly_ir::index::IndexExpr::constant(0) } else { c.clone() })
-        .collect();
+    let coords: Vec<_> =
+        access
+            .coords
+            .iter()
+            .map(|c| {
+                if c.range(domain) == (0, 0) {
+                    griffinfly_ir::index::IndexExpr::constant(0)
+                } else {
+                    c.clone()
+                }
+            })
+            .collect();
     let view = View { map: &coords, guard: &access.valid, extents: cx.extents, operands: cx.operands };
     let value = substitute(new, &map.body, &view, &|_| None)[0];
     if access.valid.is_empty() {

@@ -17,7 +17,8 @@ fn step(graph: &mut LoopGraph, max_bindings: usize) -> bool {
             let (x, y) = (&graph.loops[a], &graph.loops[b]);
             let (LoopKind::Map(m), LoopKind::Map(n)) = (&x.l.kind, &y.l.kind) else { continue };
             let common = x.inputs.iter().any(|t| y.inputs.contains(t));
-            if m.domain != n.domain || x.phase != y.phase || !common || x.phase == crate::lower::Phase::Update {
+            if m.domain != n.domain || x.phase != y.phase || !common || x.phase == crate::lower::Phase::Update
+            {
                 continue;
             }
             if depends_on(graph, &producers, &y.inputs, a) || depends_on(graph, &producers, &x.inputs, b) {

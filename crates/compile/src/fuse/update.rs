@@ -101,7 +101,8 @@ fn is_in_place(graph: &LoopGraph, u: &Update) -> bool {
     let LoopKind::Map(map) = &node.l.kind else { return false };
     let dims = &graph.tensor(u.leaf).ty.dims;
     let pointwise = map.body.loads.iter().all(|l| {
-        node.inputs[l.operand] != u.leaf || l.access.is_identity(&node.l.operands[l.operand].dims, &map.domain)
+        node.inputs[l.operand] != u.leaf
+            || l.access.is_identity(&node.l.operands[l.operand].dims, &map.domain)
     });
     let alone = graph
         .loops
@@ -128,7 +129,8 @@ pub fn groups(graph: &LoopGraph, in_place: &HashMap<TensorId, TensorId>) -> Vec<
             .map(|(t, _)| *t)
             .collect();
         let shared = gradients.iter().any(|t| {
-            taken.contains(t) || consumers[t.index()].iter().any(|&c| c != i && graph.loops[c].phase == Phase::Update)
+            taken.contains(t)
+                || consumers[t.index()].iter().any(|&c| c != i && graph.loops[c].phase == Phase::Update)
         });
         if gradients.len() > 1 || shared {
             continue;
@@ -188,7 +190,9 @@ fn lanes(
     let lane = |t: TensorId| -> Option<Lane> {
         match &graph.tensor(t).source {
             Source::Parameter(other, _) => (other == name).then_some(Lane::Parameter),
-            Source::State { mirrors: Some((kind, of)), .. } => (of == name).then(|| Lane::Mirror(kind.clone())),
+            Source::State { mirrors: Some((kind, of)), .. } => {
+                (of == name).then(|| Lane::Mirror(kind.clone()))
+            }
             Source::StepScalar(_) => Some(Lane::Shared(t.0)),
             Source::Temporary if graph.tensor(t).ty == graph.tensor(parameter).ty => Some(Lane::Gradient),
             _ => None,

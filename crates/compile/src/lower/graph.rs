@@ -234,7 +234,8 @@ impl LoopGraph {
                 }
             }
         }
-        let mut loops: Vec<Option<LoopNode>> = std::mem::take(&mut self.loops).into_iter().map(Some).collect();
+        let mut loops: Vec<Option<LoopNode>> =
+            std::mem::take(&mut self.loops).into_iter().map(Some).collect();
         self.loops = order.into_iter().filter_map(|i| loops[i].take()).collect();
         Ok(())
     }
@@ -251,7 +252,11 @@ impl LoopGraph {
             faults.extend(n.l.verify().into_iter().map(|f| format!("loop {i} ({label}): {f}")));
             for (t, ty) in n.inputs.iter().zip(&n.l.operands).chain(n.outputs.iter().zip(&n.l.results)) {
                 if self.tensor(*t).ty != *ty {
-                    faults.push(format!("loop {i} ({label}): tensor {} is {}, used as {ty}", t.0, self.tensor(*t).ty));
+                    faults.push(format!(
+                        "loop {i} ({label}): tensor {} is {}, used as {ty}",
+                        t.0,
+                        self.tensor(*t).ty
+                    ));
                 }
             }
             if n.inputs.len() != n.l.operands.len() || n.outputs.len() != n.l.results.len() {
@@ -281,7 +286,14 @@ impl fmt::Display for LoopGraph {
                 parts.join(", ")
             };
             let labels: Vec<&str> = n.labels.iter().map(String::as_str).collect();
-            writeln!(f, "{i}: {:?} ({}) -> ({})  # {}", n.l.archetype(), list(&n.inputs), list(&n.outputs), labels.join(" "))?;
+            writeln!(
+                f,
+                "{i}: {:?} ({}) -> ({})  # {}",
+                n.l.archetype(),
+                list(&n.inputs),
+                list(&n.outputs),
+                labels.join(" ")
+            )?;
         }
         for (name, t) in &self.outputs {
             writeln!(f, "output {name} = t{}", t.0)?;

@@ -34,7 +34,10 @@ pub fn run(g: &Graph) -> Result<LoopGraph, CompileError> {
             Lowering::Loop(l) => lower_node(g, id, *l, &mut out, &mut image),
             Lowering::Expansion(_) => {
                 let label = g.provenance(id).join(", ");
-                return Err(CompileError::Faults { stage: "graph", faults: vec![format!("{label} is not expanded")] });
+                return Err(CompileError::Faults {
+                    stage: "graph",
+                    faults: vec![format!("{label} is not expanded")],
+                });
             }
         }
     }
@@ -72,7 +75,8 @@ fn lower_node(g: &Graph, id: NodeId, l: Loop, out: &mut LoopGraph, image: &mut H
         .results(id)
         .zip(node.types())
         .map(|(v, ty)| {
-            let t = out.add_tensor(Tensor { ty: ty.clone(), source: Source::Temporary, label: label.clone() });
+            let t =
+                out.add_tensor(Tensor { ty: ty.clone(), source: Source::Temporary, label: label.clone() });
             image.insert(v, t);
             t
         })
@@ -87,8 +91,7 @@ fn lower_node(g: &Graph, id: NodeId, l: Loop, out: &mut LoopGraph, image: &mut H
 
 /// Writes constants that are one number into the bodies.
 fn inline_constants(node: &mut LoopNode, graph: &LoopGraph) {
-    let splats: Vec<Option<Scalar>> =
-        node.inputs.iter().map(|t| graph.tensor(*t).splat()).collect();
+    let splats: Vec<Option<Scalar>> = node.inputs.iter().map(|t| graph.tensor(*t).splat()).collect();
     if splats.iter().all(Option::is_none) {
         return;
     }
@@ -104,7 +107,8 @@ fn inline_constants(node: &mut LoopNode, graph: &LoopGraph) {
             if load.access.valid.is_empty() {
                 return Some(constant);
             }
-            let (inside, fill) = (new.expr.within(load.access.valid.clone()), new.expr.constant(load.access.fill));
+            let (inside, fill) =
+                (new.expr.within(load.access.valid.clone()), new.expr.constant(load.access.fill));
             Some(new.expr.select(inside, constant, fill))
         });
         new.expr.set_outputs(images);

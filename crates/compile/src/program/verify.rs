@@ -3,7 +3,7 @@
 //! Invariants: every id exists; places and bindings lie in their arenas at aligned offsets; kernels respect the target; each
 //! dispatch is in exactly one section and level; dispatches of one level do not conflict; a dispatch writes only where it may.
 
-use super::{ArenaId, Binding, BindingAccess, Dispatch, Program, Role, Work};
+use super::{Binding, BindingAccess, Dispatch, Place, Program, Role, Work};
 use griffinfly_ir::target::{Backend, TENSOR_ALIGNMENT, Target};
 
 impl Program {
@@ -15,15 +15,15 @@ impl Program {
             faults.push(format!("format {} is not {}", self.format, super::FORMAT));
         }
         for (i, a) in self.arenas.iter().enumerate() {
-            if a.bytes % TENSOR_ALIGNMENT != 0 || a.bytes > self.target.chunk_bytes() {
+            if !a.bytes.is_multiple_of(TENSOR_ALIGNMENT) || a.bytes > self.target.chunk_bytes() {
                 faults.push(format!("arena {i} has {} bytes, limit {}", a.bytes, self.target.chunk_bytes()));
             }
         }
         for e in &self.externals {
-            self.check_range(e.place.arena, e.place.offset, e.ty.bytes() as u64, &e.name, &mut faults);
+            faults.extend(self.range_fault(e.place, e.ty.bytes() as u64, &e.name));
         }
         for c in &self.constants {
-            self.check_range(c.place.arena, c.place.offset, c.words.len() as u64 * 4, "constant", &mut faults);
+            faults.extend(self.range_fault(c.place, c.words.len() as u64 * 4, "constant"));
         }
         for (i, d) in self.dispatches.iter().enumerate() {
             self.check_dispatch(i, d, &mut faults);
@@ -32,21 +32,22 @@ impl Program {
         faults
     }
 
-    fn check_range(&self, arena: ArenaId, offset: u64, bytes: u64, what: &str, faults: &mut Vec<String>) {
-        match self.arenas.get(arena.index()) {
-            None => faults.push(format!("{what}: arena {} does not exist", arena.0)),
-            Some(a) if offset % TENSOR_ALIGNMENT != 0 || offset.saturating_add(bytes) > a.bytes => {
-                faults.push(format!("{what}: {bytes} bytes at {offset} of an arena of {}", a.bytes));
-            }
-            Some(_) => {}
-        }
+    fn range_fault(&self, place: Place, bytes: u64, what: &str) -> Option<String> {
+        let Some(arena) = self.arenas.get(place.arena.index()) else {
+            return Some(format!("{what}: arena {} does not exist", place.arena.0));
+        };
+        let inside = place.offset.saturating_add(bytes) <= arena.bytes;
+        let aligned = place.offset.is_multiple_of(TENSOR_ALIGNMENT);
+        (!inside || !aligned)
+            .then(|| format!("{what}: {bytes} bytes at {} of an arena of {}", place.offset, arena.bytes))
     }
 
     fn check_dispatch(&self, i: usize, d: &Dispatch, faults: &mut Vec<String>) {
         let what = format!("dispatch {i} ({})", d.instance);
         for b in &d.bindings {
-            self.check_range(b.arena, b.offset, b.bytes, &what, faults);
-            let constant = |a: &super::Arena| matches!(a.role, Role::Constants | Role::Inputs | Role::Scalars);
+            faults.extend(self.range_fault(Place { arena: b.arena, offset: b.offset }, b.bytes, &what));
+            let constant =
+                |a: &super::Arena| matches!(a.role, Role::Constants | Role::Inputs | Role::Scalars);
             if b.access == BindingAccess::Write && self.arenas.get(b.arena.index()).is_some_and(constant) {
                 faults.push(format!("{what} writes an arena it may only read"));
             }

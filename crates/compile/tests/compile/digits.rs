@@ -42,7 +42,9 @@ pub(crate) fn digits(batch: usize, optimizer: &Optimizer) -> Graph {
 
 #[test]
 fn the_training_program_has_at_most_30_dispatches() {
-    let p = compile(&digits(64, &Optimizer::Adam(AdamConfig::default())), &Target::host(), &Options::default()).expect("compiles");
+    let p =
+        compile(&digits(64, &Optimizer::Adam(AdamConfig::default())), &Target::host(), &Options::default())
+            .expect("compiles");
     assert!(p.dispatches.len() <= 30, "{} dispatches\n{p}", p.dispatches.len());
     println!("{p}\n{}", p.summary());
 }

@@ -1,5 +1,7 @@
 //! Tests of the compiler without a device: host programs run through the slow loop interpreter.
 
+#![allow(clippy::panic, clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
+
 mod digits;
 mod golden;
 mod programs;

@@ -21,11 +21,13 @@ pub(crate) fn run(p: &Program, feeds: &Feeds) -> HashMap<String, Vec<u32>> {
         p.arenas.iter().map(|a| vec![poisoned(&a.role); a.bytes as usize / 4]).collect();
     let range = |offset: u64, bytes: u64| offset as usize / 4..(offset + bytes) as usize / 4;
     for c in &p.constants {
-        arenas[c.place.arena.index()][range(c.place.offset, c.words.len() as u64 * 4)].copy_from_slice(&c.words);
+        arenas[c.place.arena.index()][range(c.place.offset, c.words.len() as u64 * 4)]
+            .copy_from_slice(&c.words);
     }
     for e in &p.externals {
         if let Some(v) = feeds.get(&e.name) {
-            arenas[e.place.arena.index()][range(e.place.offset, e.ty.bytes() as u64)].copy_from_slice(&v.to_words());
+            arenas[e.place.arena.index()][range(e.place.offset, e.ty.bytes() as u64)]
+                .copy_from_slice(&v.to_words());
         }
     }
     for id in p.sections.iter().flat_map(|s| s.levels.iter().flatten()) {
@@ -72,7 +74,10 @@ pub(crate) fn feeds(g: &Graph) -> Feeds {
 /// Compiled with and without optimisation, a graph gives what the oracle gives.
 pub(crate) fn check(g: &Graph, feeds: &Feeds, what: &str) {
     // Sums of inputs of size s carry an absolute error of about s ulps of f32, whatever their result.
-    let largest = feeds.values().flat_map(|a| &a.data).fold(1.0, |m: f64, x| if x.is_finite() { m.max(x.abs()) } else { m });
+    let largest = feeds
+        .values()
+        .flat_map(|a| &a.data)
+        .fold(1.0, |m: f64, x| if x.is_finite() { m.max(x.abs()) } else { m });
     let absolute = 2e-5 + 1e-7 * largest;
     let oracle = eval::<f64>(g, feeds).unwrap_or_else(|e| panic!("{what}: {e}"));
     for optimise in [true, false] {

@@ -9,11 +9,13 @@ mod harness;
 mod loops;
 mod reference;
 
+use griffinfly_compile::kernel::families::contract::{
+    Choice, Staging, Tiling, choices, realise, realise_with,
+};
 use griffinfly_gpu::Device;
 use griffinfly_gpu::vulkan::{OpenOptions, Selector, open_with};
 use griffinfly_ir::loops::Loop;
 use griffinfly_ir::target::Target;
-use griffinfly_kernel::families::contract::{Choice, Staging, Tiling, choices, realise, realise_with};
 use harness::Suite;
 use loops::{Epilogue, Product};
 

@@ -1,6 +1,9 @@
 //! Realisations assembled into one program, run and compared.
 
 use super::reference::{Expected, expected};
+use griffinfly_compile::kernel::families::contract::{Choice, realise_with};
+use griffinfly_compile::kernel::families::{Instance, Realisation, Slot};
+use griffinfly_compile::kernel::{kir, print, spirv};
 use griffinfly_compile::program::{
     Arena, ArenaId, Binding, BindingAccess, ConstantData, Dispatch, DispatchId, External, ExternalKind,
     FORMAT, Kernel, KernelId, LoopId, MemoryReport, Place, Program, Role, Section, SectionKind, Work,
@@ -9,9 +12,6 @@ use griffinfly_gpu::{Device, Sections};
 use griffinfly_ir::loops::Loop;
 use griffinfly_ir::target::Target;
 use griffinfly_ir::types::TensorType;
-use griffinfly_kernel::families::contract::{Choice, realise_with};
-use griffinfly_kernel::families::{Instance, Realisation, Slot};
-use griffinfly_kernel::{kir, print, spirv};
 use std::sync::Arc;
 
 const NAN: u32 = 0x7fc0_dead;

@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "helpers of tests")]
 
+use griffinfly_compile::kernel::KernelError;
+use griffinfly_compile::kernel::families::{Instance, Realisation, Slot};
+use griffinfly_compile::kernel::kir::Access;
+use griffinfly_compile::kernel::{print, spirv};
 use griffinfly_compile::program::{
     Arena, ArenaId, Binding, BindingAccess, Dispatch, DispatchId, FORMAT, Kernel, KernelId, LoopId,
     MemoryReport, Program, Role, Section, SectionKind, Work,
@@ -11,10 +15,6 @@ use griffinfly_gpu::{Device, Sections};
 use griffinfly_ir::loops::{Loop, interpret};
 use griffinfly_ir::target::Target;
 use griffinfly_ir::types::{DType, TensorType};
-use griffinfly_kernel::KernelError;
-use griffinfly_kernel::families::{Instance, Realisation, Slot};
-use griffinfly_kernel::kir::Access;
-use griffinfly_kernel::{print, spirv};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -213,7 +213,7 @@ fn bindings(case: &Case, layout: &Layout, instance: &Instance) -> Vec<Binding> {
         Slot::Result(i) => (layout.results[i], bytes(&case.l.results[i])),
         Slot::Scratch(i) => (layout.scratch[i], case.realisation.scratch[i]),
     };
-    let one = |(slot, binding): (&Slot, &griffinfly_kernel::kir::Binding)| {
+    let one = |(slot, binding): (&Slot, &griffinfly_compile::kernel::kir::Binding)| {
         let (offset, bytes) = place(slot);
         Binding { arena: ArenaId(0), offset, bytes, access: access(binding.access) }
     };

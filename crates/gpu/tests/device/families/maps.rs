@@ -1,12 +1,12 @@
 //! Maps: addresses, scalar semantics, sizes, and how many kernels they need.
 
 use super::harness::{Case, floats, run, with_device};
+use griffinfly_compile::kernel::families::realise;
 use griffinfly_gpu::Device;
 use griffinfly_ir::index::{Access, Bound, Domain, Dynamic, IndexExpr, Store};
 use griffinfly_ir::loops::{Body, Loop, LoopKind, Map};
 use griffinfly_ir::scalar::{BinaryFn, Scalar, ScalarId, UnaryFn};
 use griffinfly_ir::types::{DType, TensorType};
-use griffinfly_kernel::families::realise;
 
 /// A map whose results are written in place over its domain.
 fn map(operands: Vec<TensorType>, domain: &[usize], body: Body) -> Loop {

@@ -1,13 +1,13 @@
 //! Row loops in every realisation.
 
 use super::harness::{Case, floats, run, with_device};
+use griffinfly_compile::kernel::families::{RowRealisation, realise_row, realise_row_as};
 use griffinfly_gpu::Device;
 use griffinfly_ir::index::{Access, IndexExpr, Store};
 use griffinfly_ir::loops::{Body, Combine, Loop, LoopKind, Phase, Row};
 use griffinfly_ir::scalar::{BinaryFn, UnaryFn};
 use griffinfly_ir::target::Target;
 use griffinfly_ir::types::{DType, TensorType};
-use griffinfly_kernel::families::{RowRealisation, realise_row, realise_row_as};
 
 /// `[rows, cols]`, or `[cols, rows]` in memory.
 fn operand(rows: usize, cols: usize, transposed: bool) -> (TensorType, Access) {

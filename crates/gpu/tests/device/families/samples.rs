@@ -1,10 +1,10 @@
 //! Every operation that lowers to a loop, on its own samples.
 
 use super::harness::{Case, run, with_device};
+use griffinfly_compile::kernel::families::realise;
 use griffinfly_gpu::Device;
 use griffinfly_ir::array::Array;
 use griffinfly_ir::ops::{Lowering, samples};
-use griffinfly_kernel::families::realise;
 
 #[test]
 fn operations_equal_the_interpreter() {

@@ -1,12 +1,12 @@
 //! Scatter and update.
 
 use super::harness::{Case, floats, run, with_device};
+use griffinfly_compile::kernel::families::realise;
 use griffinfly_gpu::Device;
 use griffinfly_ir::index::Access;
 use griffinfly_ir::loops::{Body, Loop, LoopKind, Scatter, Update};
 use griffinfly_ir::target::Target;
 use griffinfly_ir::types::{DType, TensorType};
-use griffinfly_kernel::families::realise;
 
 /// Rows of a `[items, cols]` tensor summed by id; some ids are out of range.
 fn scatter(rows: usize, items: usize, cols: usize) -> (Loop, Vec<Vec<u32>>) {
