@@ -1,5 +1,7 @@
 //! Tests of the library through its public interface.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 mod checkpoint;
 mod definition;
 mod device;
