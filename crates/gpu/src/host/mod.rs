@@ -1,14 +1,14 @@
 //! The CPU as a device: no driver needed, the same fused loops.
 //!
 //! Input: programs for [`Backend::Host`](griffinfly_ir::target::Backend), whose dispatches name a loop and its byte ranges.
-//! Each loop is planned once, when the program is instantiated ([`plan`]); a step only runs plans. Bodies are compiled to
-//! straight-line code over registers of 256 lanes ([`code`], [`evaluate`]) after their axes were merged and split so that
-//! almost every index is affine ([`space`], [`points`]); contractions go through a matrix product over strided operands or
-//! packed panels ([`contract`], [`factor`]). The meaning is that of `griffinfly_ir::loops::interpret`.
+//! Each loop is planned once, when the program is instantiated (`plan`); a step only runs plans. Bodies are compiled to
+//! straight-line code over registers of 256 lanes (`code`, `evaluate`) after their axes were merged and split so that
+//! almost every index is affine (`space`, `points`); contractions go through a matrix product over strided operands or
+//! packed panels (`contract`, `factor`). The meaning is that of `griffinfly_ir::loops::interpret`.
 //!
 //! Invariants: results do not depend on the number of threads (the cutting into tasks is a function of the sizes alone);
 //! steps, reads and writes of one device exclude each other; a step runs to its end inside `submit`; memory and loops are
-//! fully checked when a program is instantiated ([`check`], [`overlap`], [`soundness`]), so running cannot fail.
+//! fully checked when a program is instantiated (`check`, `overlap`, `soundness`), so running cannot fail.
 
 mod arithmetic;
 mod check;
