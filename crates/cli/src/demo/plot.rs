@@ -7,7 +7,9 @@ const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'
 
 /// The curve, one line per row, the largest value on top. Each column is the mean of its share of the values.
 pub(super) fn curve(values: &[f32]) -> String {
-    let columns: Vec<f64> = buckets(values).iter().map(|mean| mean.max(1e-9).log10()).collect();
+    // `max` would take the floor for NaN, and show a broken training as a perfect one.
+    let floor = |mean: f64| if mean.is_nan() { mean } else { mean.max(1e-9) };
+    let columns: Vec<f64> = buckets(values).into_iter().map(|mean| floor(mean).log10()).collect();
     let finite = || columns.iter().copied().filter(|x| x.is_finite());
     let (low, high) = (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
     if low > high {
