@@ -35,6 +35,9 @@ pub(crate) struct Runner {
     pub(crate) timeout: Duration,
 }
 
+/// Inputs that fit the program, by external.
+pub(crate) struct Checked<'a>(Vec<(usize, Input<'a>)>);
+
 impl Runner {
     /// Compiles a graph for the device of the weights and binds it to them. `scalars` are step scalars that are not
     /// asked of the user.
@@ -80,18 +83,17 @@ impl Runner {
         self.executor.slots().max(1)
     }
 
-    /// Checks the inputs and that the weights have values.
-    pub(crate) fn check(&self, given: &[(&str, Input<'_>)]) -> Result<Vec<usize>, Error> {
+    /// Checks the inputs and that the weights have values; nothing is uploaded yet.
+    pub(crate) fn check<'a>(&self, given: &[(&str, Input<'a>)]) -> Result<Checked<'a>, Error> {
         let chosen = inputs::check(&self.program.externals, &self.slots, given)?;
         self.weights.check_set()?;
-        Ok(chosen)
+        Ok(Checked(chosen.into_iter().zip(given.iter().map(|(_, input)| *input)).collect()))
     }
 
-    /// Checks and uploads the inputs of the next step.
-    pub(crate) fn feed(&mut self, given: &[(&str, Input<'_>)]) -> Result<(), Error> {
-        let chosen = self.check(given)?;
-        for (external, (_, input)) in chosen.into_iter().zip(given) {
-            self.executor.write(external, input.bytes())?;
+    /// Uploads the inputs of the next step.
+    pub(crate) fn feed(&mut self, inputs: &Checked<'_>) -> Result<(), Error> {
+        for (external, input) in &inputs.0 {
+            self.executor.write(*external, input.bytes())?;
         }
         Ok(())
     }

@@ -51,7 +51,8 @@ impl Session {
     /// Unknown, repeated or missing inputs, wrong dtypes and lengths, ids out of range; weights without values; device
     /// lost; timeout. Nothing is uploaded unless all inputs fit.
     pub fn run(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<Outputs, Error> {
-        self.runner.feed(inputs)?;
+        let inputs = self.runner.check(inputs)?;
+        self.runner.feed(&inputs)?;
         let ticket = self.runner.submit()?;
         self.runner.outputs(ticket)
     }

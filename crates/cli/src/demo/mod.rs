@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Training steps of 64 images.
-    #[arg(long, default_value_t = 660, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, default_value_t = 440, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     steps: u64,
     /// Print one JSON object as the last line, and nothing else.
     #[arg(long)]

@@ -3,12 +3,14 @@
 use crate::Failure;
 use griffinfly::data::Labelled;
 use griffinfly::models::DigitsModel;
-use griffinfly::{Device, Feed, Optimizer, Progress, Trainer, Weights};
+use griffinfly::{AdamConfig, Device, Feed, Optimizer, Progress, Trainer, Weights};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Adam's learning rate; it falls to zero over the last part of the training.
-const LEARNING_RATE: f64 = 2e-3;
+const LEARNING_RATE: f64 = 3e-3;
+/// Decoupled weight decay: 1,438 images are few for 71,754 parameters.
+const WEIGHT_DECAY: f64 = 0.3;
 /// From which part of the steps on the learning rate falls.
 const DECAY_FROM: f64 = 0.5;
 
@@ -42,7 +44,8 @@ pub(super) fn run(
     let start = Instant::now();
     let graph = model.training()?;
     let weights = Weights::init(device, graph.graph(), plan.seed)?;
-    let mut trainer = Trainer::with_weights(graph, Optimizer::adam(LEARNING_RATE), &weights)?;
+    let adam = AdamConfig { learning_rate: LEARNING_RATE, weight_decay: WEIGHT_DECAY, ..AdamConfig::adamw() };
+    let mut trainer = Trainer::with_weights(graph, Optimizer::Adam(adam), &weights)?;
     let mut clock = Clock { construction: start.elapsed(), steps: Vec::new() };
     let losses = steps(&mut trainer, images, plan, &mut clock)?;
     trainer.save(checkpoint)?;

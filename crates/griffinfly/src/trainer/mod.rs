@@ -14,7 +14,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::inputs::{Feed, Input};
 use crate::outputs::Outputs;
-use crate::runner::Runner;
+use crate::runner::{Checked, Runner};
 use crate::weights::Weights;
 use griffinfly_compile::program::{ExternalKind, Program};
 use griffinfly_gpu::Ticket;
@@ -88,9 +88,9 @@ impl Trainer {
     /// # Errors
     /// Inputs that do not fit, as for [`crate::Session::run`]; a failed submission; device lost; timeout.
     pub fn step(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<f32, Error> {
-        self.runner.check(inputs)?;
+        let inputs = self.runner.check(inputs)?;
         self.settle(0)?;
-        let ticket = self.enqueue(inputs)?;
+        let ticket = self.enqueue(&inputs)?;
         let loss = self.runner.scalar(ticket, self.loss)?;
         self.pending.clear();
         Ok(loss)
@@ -101,9 +101,9 @@ impl Trainer {
     /// # Errors
     /// As [`Trainer::step`].
     pub fn step_outputs(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<Outputs, Error> {
-        self.runner.check(inputs)?;
+        let inputs = self.runner.check(inputs)?;
         self.settle(0)?;
-        let ticket = self.enqueue(inputs)?;
+        let ticket = self.enqueue(&inputs)?;
         let outputs = self.runner.outputs(ticket)?;
         self.pending.clear();
         Ok(outputs)
@@ -114,9 +114,9 @@ impl Trainer {
     /// # Errors
     /// As [`Trainer::step`]. No loss is lost by an error unless the device is.
     pub fn submit(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<Option<f32>, Error> {
-        self.runner.check(inputs)?;
+        let inputs = self.runner.check(inputs)?;
         self.settle(self.runner.in_flight() - 1)?;
-        self.enqueue(inputs)?;
+        self.enqueue(&inputs)?;
         Ok(self.losses.pop_front())
     }
 
@@ -230,7 +230,7 @@ impl Trainer {
     }
 
     /// Uploads and submits; the step counts when the submission succeeded.
-    fn enqueue(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<Ticket, Error> {
+    fn enqueue(&mut self, inputs: &Checked<'_>) -> Result<Ticket, Error> {
         self.runner.feed(inputs)?;
         for (name, value) in step_scalars(&self.optimizer, self.step + 1, self.learning_rate) {
             self.runner.set_scalar(name, value)?;
