@@ -52,7 +52,7 @@ impl Default for Options {
 pub fn compile(graph: &Graph, target: &Target, options: &Options) -> Result<Program, CompileError> {
     let loops = loops(graph, target, options)?;
     let schedule = schedule::run(&loops)?;
-    emit::run(&loops, &schedule, target, options)
+    emit::run(&schedule, target, options)
 }
 
 /// The optimised graph of a compilation: rewritten, composites expanded, equal nodes shared, dead nodes dropped.

@@ -11,7 +11,7 @@ pub(crate) use levels::conflict;
 
 use crate::Options;
 use crate::error::CompileError;
-use crate::lower::{LoopGraph, Source};
+use crate::lower::Source;
 use crate::program::{External, ExternalKind, FORMAT, MemoryReport, Program, Role, Section, SectionKind};
 use crate::schedule::Schedule;
 use griffinfly_ir::target::Target;
@@ -21,12 +21,7 @@ use place::Placement;
 ///
 /// # Errors
 /// A tensor over a limit of the target, a loop no kernel of the target runs, a fault the program verifier finds.
-pub(crate) fn run(
-    _loops: &LoopGraph,
-    schedule: &Schedule,
-    target: &Target,
-    options: &Options,
-) -> Result<Program, CompileError> {
+pub(crate) fn run(schedule: &Schedule, target: &Target, options: &Options) -> Result<Program, CompileError> {
     let pieces = dispatch::pieces(schedule, target)?;
     let placement = place::run(schedule, &pieces, target, options.memory)?;
     let dispatch::Emitted { kernels, loops, dispatches, sections } =

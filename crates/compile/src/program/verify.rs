@@ -3,7 +3,7 @@
 //! Invariants: every id exists; places and bindings lie in their arenas at aligned offsets; kernels respect the target; each
 //! dispatch is in exactly one section and level; dispatches of one level do not conflict; a dispatch writes only where it may.
 
-use super::{Binding, BindingAccess, Dispatch, Place, Program, Role, Work};
+use super::{BindingAccess, Dispatch, Place, Program, Role, Work};
 use griffinfly_ir::target::{Backend, TENSOR_ALIGNMENT, Target};
 
 impl Program {
@@ -96,12 +96,6 @@ impl Program {
         }
         let bad = seen.iter().enumerate().filter(|(_, n)| **n != 1);
         faults.extend(bad.map(|(i, n)| format!("dispatch {i} is scheduled {n} times")));
-    }
-
-    /// Bytes of a binding that the whole program may touch, for reports.
-    #[must_use]
-    pub fn arena_of(&self, b: &Binding) -> Option<&super::Arena> {
-        self.arenas.get(b.arena.index())
     }
 }
 
