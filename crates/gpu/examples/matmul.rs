@@ -192,6 +192,7 @@ fn push(program: &mut Program, instance: Instance, places: &[(Place, u64)]) {
     }
     program.kernels.push(Kernel {
         name: instance.name.clone(),
+        numeric: instance.numeric,
         spirv: spirv::compile(&wgsl, print::ENTRY).unwrap(),
         wgsl,
         bindings: accesses.clone(),

@@ -75,8 +75,11 @@ fn kernels(program: &Program) -> String {
         // Writing to a string does not fail.
         let _ = writeln!(
             out,
-            "// kernel k{i} {}: workgroup {:?}, {} bytes of workgroup memory, {uses} dispatches",
-            kernel.name, kernel.workgroup_size, kernel.workgroup_bytes
+            "// kernel k{i} {} {}: workgroup {:?}, {} bytes of workgroup memory, {uses} dispatches",
+            kernel.name,
+            kernel.numeric.name(),
+            kernel.workgroup_size,
+            kernel.workgroup_bytes
         );
         let _ = writeln!(out, "{}", kernel.wgsl.trim_end());
     }

@@ -15,12 +15,22 @@ pub enum Backend {
     Vulkan,
 }
 
-/// Arithmetic a contraction may use.
+/// Arithmetic a kernel uses for products; kernels without contractions are `F32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NumericClass {
     /// f32 operands, f32 fused or separate multiply-add, f32 accumulation.
     F32,
+}
+
+impl NumericClass {
+    /// Its name in plans and tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            NumericClass::F32 => "f32",
+        }
+    }
 }
 
 /// The precision contract of a program.
@@ -59,6 +69,9 @@ pub struct Target {
     pub max_parameter_bytes: u32,
     /// Invocations that run in lockstep.
     pub subgroup_size: u32,
+    /// Loop iterations one invocation may run over all its loops; `u32::MAX` where there is no limit. Lavapipe ends an
+    /// invocation there without an error.
+    pub max_iterations: u32,
     /// Whether the device is hardware with its own memory bandwidth (tilings and split factors differ on software drivers).
     pub is_hardware: bool,
     /// Compute units, as far as known: how many workgroups fill the device.
@@ -69,6 +82,9 @@ pub struct Target {
 
 /// Alignment of every tensor in every arena; a multiple of any binding alignment.
 pub const TENSOR_ALIGNMENT: u64 = 256;
+
+/// Iterations every device runs: the limit of lavapipe.
+pub const LEAST_ITERATIONS: u32 = 65_535;
 
 /// Largest chunk of an arena, whatever the device allows.
 pub const MAX_CHUNK_BYTES: u64 = 1 << 30;
@@ -90,6 +106,7 @@ impl Target {
             max_groups: [u32::MAX; 3],
             max_parameter_bytes: 0,
             subgroup_size: 1,
+            max_iterations: u32::MAX,
             is_hardware: false,
             compute_units: 1,
             numeric_classes: vec![NumericClass::F32],
@@ -112,6 +129,7 @@ impl Target {
             max_groups: [65_535; 3],
             max_parameter_bytes: 128,
             subgroup_size: 4,
+            max_iterations: LEAST_ITERATIONS,
             is_hardware: false,
             compute_units: 2,
             numeric_classes: vec![NumericClass::F32],

@@ -7,11 +7,15 @@
 //! * inside `for` only when its bounds do not depend on the invocation;
 //! * inside any loop only when nothing leaves that loop from a branch that is not claimed uniform.
 
-use crate::KernelError;
-use crate::kir::{Access, BlockId, Kernel, Stmt, Uniformity};
+mod iterations;
 
 #[cfg(test)]
 mod tests;
+
+pub use iterations::most_iterations;
+
+use crate::KernelError;
+use crate::kir::{Access, BlockId, Kernel, Stmt, Uniformity};
 
 /// What a target allows one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,6 +78,14 @@ pub enum Fault {
         /// Largest allowed number.
         limit: u32,
     },
+    /// More loop iterations in one invocation than the target runs.
+    #[error("up to {} loop iterations per invocation, {limit} allowed", .iterations.map_or("any number of".to_owned(), |n| n.to_string()))]
+    Iterations {
+        /// The bound; `None` when there is none.
+        iterations: Option<u64>,
+        /// Largest allowed number.
+        limit: u32,
+    },
     /// A store to a binding that is only read.
     #[error("store to the read-only binding `{binding}`")]
     ReadOnlyStore {
@@ -123,6 +135,28 @@ pub fn faults(kernel: &Kernel, limits: &KernelLimits) -> Vec<Fault> {
 pub fn check(kernel: &Kernel, limits: &KernelLimits) -> Result<(), KernelError> {
     let faults = faults(kernel, limits);
     if faults.is_empty() { Ok(()) } else { Err(KernelError::Invalid { kernel: kernel.name.clone(), faults }) }
+}
+
+/// Whether each invocation of a dispatch stays within a number of loop iterations (`u32::MAX`: any).
+///
+/// # Errors
+/// [`KernelError::Invalid`] with the bound.
+pub fn check_iterations(
+    kernel: &Kernel,
+    parameters: &[u32],
+    groups: [u32; 3],
+    limit: u32,
+) -> Result<(), KernelError> {
+    if limit == u32::MAX {
+        return Ok(());
+    }
+    match most_iterations(kernel, parameters, groups) {
+        Some(most) if most <= u64::from(limit) => Ok(()),
+        iterations => {
+            let faults = vec![Fault::Iterations { iterations, limit }];
+            Err(KernelError::Invalid { kernel: kernel.name.clone(), faults })
+        }
+    }
 }
 
 fn check_limits(kernel: &Kernel, limits: &KernelLimits, faults: &mut Vec<Fault>) {

@@ -251,6 +251,7 @@ impl Kernels {
         })?;
         self.all.push(Kernel {
             name: instance.name.clone(),
+            numeric: instance.numeric,
             bindings: k.bindings.iter().map(access).collect(),
             parameter_words: k.parameter_bytes() as u32 / 4,
             workgroup_size: k.workgroup_size,

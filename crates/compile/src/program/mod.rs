@@ -11,7 +11,7 @@ mod text;
 mod verify;
 
 use griffinfly_ir::loops::Loop;
-use griffinfly_ir::target::Target;
+use griffinfly_ir::target::{NumericClass, Target};
 use griffinfly_ir::types::TensorType;
 use serde::{Deserialize, Serialize};
 
@@ -160,6 +160,8 @@ pub struct External {
 pub struct Kernel {
     /// A readable name: family, tiling, digest of the code.
     pub name: String,
+    /// Arithmetic of its products.
+    pub numeric: NumericClass,
     /// The code as WGSL, for reports and other back ends.
     pub wgsl: String,
     /// The code as SPIR-V words.

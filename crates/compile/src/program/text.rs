@@ -89,7 +89,10 @@ impl fmt::Display for Program {
                         })
                         .collect();
                     let geometry = match &d.work {
-                        Work::Kernel { kernel, groups, .. } => format!(" k{} {groups:?}", kernel.0),
+                        Work::Kernel { kernel, groups, .. } => {
+                            let class = self.kernels.get(kernel.index()).map_or("", |k| k.numeric.name());
+                            format!(" {class} k{} {groups:?}", kernel.0)
+                        }
                         Work::Loop => String::new(),
                     };
                     let labels = d.provenance.join(" ");

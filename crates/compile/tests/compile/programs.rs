@@ -73,12 +73,6 @@ pub(crate) fn feeds(g: &Graph) -> Feeds {
 
 /// Compiled with and without optimisation, a graph gives what the oracle gives.
 pub(crate) fn check(g: &Graph, feeds: &Feeds, what: &str) {
-    // Sums of inputs of size s carry an absolute error of about s ulps of f32, whatever their result.
-    let largest = feeds
-        .values()
-        .flat_map(|a| &a.data)
-        .fold(1.0, |m: f64, x| if x.is_finite() { m.max(x.abs()) } else { m });
-    let absolute = 2e-5 + 1e-7 * largest;
     let oracle = eval::<f64>(g, feeds).unwrap_or_else(|e| panic!("{what}: {e}"));
     for optimise in [true, false] {
         let options = Options { fuse: optimise, rewrite: optimise, ..Options::default() };
@@ -92,7 +86,7 @@ pub(crate) fn check(g: &Graph, feeds: &Feeds, what: &str) {
             let expected = oracle.get(v);
             let got: Array<f64> = Array::from_words(&expected.ty, &found[&name]);
             for (i, (x, y)) in got.data.iter().zip(&expected.data).enumerate() {
-                let ok = (x - y).abs() <= absolute + 2e-5 * y.abs() || (x.is_nan() && y.is_nan()) || x == y;
+                let ok = (x - y).abs() <= 2e-5 * (1.0 + y.abs()) || (x.is_nan() && y.is_nan()) || x == y;
                 assert!(ok, "{what} optimise {optimise} '{name}' [{i}]: {x}, expected {y}");
             }
         }

@@ -5,7 +5,7 @@
 use super::adapter::target_name;
 use super::instance::has_extension;
 use ash::{amd, khr, nv, vk};
-use griffinfly_ir::target::{Backend, NumericClass, TENSOR_ALIGNMENT, Target};
+use griffinfly_ir::target::{Backend, LEAST_ITERATIONS, NumericClass, TENSOR_ALIGNMENT, Target};
 
 /// Storage bindings every kernel may rely on.
 pub(super) const MIN_BINDINGS: u32 = 8;
@@ -45,21 +45,35 @@ impl Query<'_> {
             max_groups: limits.max_compute_work_group_count,
             max_parameter_bytes: limits.max_push_constants_size.min(MAX_PARAMETER_BYTES),
             subgroup_size: subgroup.subgroup_size.max(1),
+            max_iterations: self.max_iterations(),
             is_hardware,
             compute_units: self.compute_units(is_hardware),
             numeric_classes: vec![NumericClass::F32],
         }
     }
 
-    pub(super) fn driver(&self) -> String {
-        let version = self.properties.driver_version;
+    /// Lavapipe ends an invocation after this many loop iterations and says nothing.
+    fn max_iterations(&self) -> u32 {
+        let is_lavapipe =
+            self.driver_properties().is_some_and(|d| d.driver_id == vk::DriverId::MESA_LLVMPIPE);
+        if is_lavapipe { LEAST_ITERATIONS } else { u32::MAX }
+    }
+
+    fn driver_properties(&self) -> Option<vk::PhysicalDeviceDriverProperties<'static>> {
         let known = self.properties.api_version >= vk::API_VERSION_1_2
             || has_extension(self.available, khr::driver_properties::NAME);
-        if !known {
-            return format!("version {version}");
-        }
         let mut driver = vk::PhysicalDeviceDriverProperties::default();
-        self.fill(vk::PhysicalDeviceProperties2::default().push_next(&mut driver));
+        known.then(|| {
+            self.fill(vk::PhysicalDeviceProperties2::default().push_next(&mut driver));
+            driver.p_next = std::ptr::null_mut();
+            driver
+        })
+    }
+
+    pub(super) fn driver(&self) -> String {
+        let Some(driver) = self.driver_properties() else {
+            return format!("version {}", self.properties.driver_version);
+        };
         let text = |name: Result<&std::ffi::CStr, _>| match name {
             Ok(name) => name.to_string_lossy().into_owned(),
             Err(std::ffi::FromBytesUntilNulError { .. }) => String::new(),

@@ -165,6 +165,39 @@ fn convolutions_with_split_products() {
     });
 }
 
+/// More products than one invocation may run loop iterations for, on drivers with such a limit.
+#[test]
+fn every_tiling_with_very_many_products() {
+    check(|suite| {
+        let long = Product::new(5, 6, 70_001).build();
+        for (i, tiling) in tilings(&suite.target).into_iter().enumerate() {
+            if takes(i, 3) {
+                suite.case(&long, &unsplit(tiling));
+            }
+        }
+        let target = suite.target.clone();
+        for l in [Product::new(4, 8, 140_000).build(), Product::new(1, 1, 300_007).build()] {
+            suite.realised(&l, realise(&l, &target).unwrap());
+        }
+    });
+}
+
+/// The same code under a limit that small sizes reach.
+#[test]
+fn every_tiling_under_a_small_limit() {
+    check(|suite| {
+        let target = Target { max_iterations: 100, ..suite.target.clone() };
+        for (i, tiling) in tilings(&target).into_iter().enumerate() {
+            for (_, k) in [700, 1501].into_iter().enumerate().filter(|(j, _)| takes(i + j, 2)) {
+                let l = Product { batch: vec![2], ..Product::new(9, 8, k) }.build();
+                let made = realise_with(&l, &target, &unsplit(tiling)).unwrap();
+                assert!(!tiling.is_direct() || made.dispatches.len() == 2, "{tiling}");
+                suite.realised(&l, made);
+            }
+        }
+    });
+}
+
 #[test]
 fn default_choices() {
     check(|suite| {

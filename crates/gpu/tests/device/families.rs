@@ -5,6 +5,7 @@
 //! it was.
 
 mod harness;
+mod long;
 mod maps;
 mod rows;
 mod samples;

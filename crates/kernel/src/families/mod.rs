@@ -24,7 +24,7 @@ pub use update::realise_update;
 use crate::KernelError;
 use crate::kir::Kernel;
 use griffinfly_ir::loops::{Loop, LoopKind};
-use griffinfly_ir::target::Target;
+use griffinfly_ir::target::{NumericClass, Target};
 
 /// What a binding of an instance refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,6 +42,8 @@ pub enum Slot {
 pub struct Instance {
     /// Readable choice: family, tiling, vector width, split; shown by inspection tools.
     pub name: String,
+    /// Arithmetic of its products.
+    pub numeric: NumericClass,
     /// The code.
     pub kernel: Kernel,
     /// What each binding of the kernel (in order) refers to.

@@ -2,10 +2,12 @@
 //!
 //! Each output element has one invocation, which adds the items with its row's id in item order: no atomics, and the
 //! order of the sum is the order of the items. A workgroup holds some rows and a block of columns; it evaluates the ids of
-//! a tile of items together, and looks at the tile only if one of its rows occurs in it.
+//! a tile of items together, and looks at the tile only if one of its rows occurs in it. Where an invocation may run only
+//! so many loop iterations, the items are cut into ranges with a dispatch each, which go on from the sums so far: the
+//! order of the sum is the same.
 
 use super::emit::{self, Bindings, Draft, fold_groups};
-use super::{Realisation, Slot};
+use super::{Instance, Realisation, Slot};
 use crate::KernelError;
 use crate::kir::{Builder, Expr, Scalar, Shared, Type};
 use griffinfly_ir::loops::{Loop, LoopKind, Scatter};
@@ -35,6 +37,12 @@ impl Shape {
     fn size(&self) -> u32 {
         self.rows * self.lanes
     }
+
+    /// Most items of a dispatch, whole tiles: an invocation looks at each tile and may add all its items.
+    fn most_items(&self, target: &Target) -> u32 {
+        let tiles = (target.max_iterations - 1) / (self.size() + 2);
+        tiles.max(1).saturating_mul(self.size())
+    }
 }
 
 fn count(extents: &[usize]) -> u32 {
@@ -50,38 +58,57 @@ pub fn realise_scatter(l: &Loop, target: &Target) -> Result<Realisation, KernelE
         return Err(emit::unsupported("scatter", "the loop is not a scatter"));
     };
     let shape = Shape::of(s, target);
-    let name = format!("scatter {}x{}", shape.rows, shape.lanes);
-    let b = Builder::new(name.clone(), [shape.size(), 1, 1]);
-    let bindings = emit_scatter(&b, l, s, &shape)?;
-    let parameters = vec![s.rows as u32, count(&s.cols), count(&s.items), shape.blocks];
-    let row_blocks = (s.rows as u64).div_ceil(u64::from(shape.rows));
-    let groups = fold_groups(row_blocks * u64::from(shape.blocks), target)?;
-    let dispatch = Draft { name, bindings, parameters, groups }.finish(b, target)?;
-    Ok(Realisation { dispatches: vec![dispatch], scratch: Vec::new() })
+    let (items, most) = (count(&s.items), shape.most_items(target));
+    let ranges = (0..items).step_by(most as usize).map(|begin| begin..items.min(begin.saturating_add(most)));
+    let dispatches = ranges.map(|range| instance(l, (s, &shape), range, target)).collect::<Result<_, _>>()?;
+    Ok(Realisation { dispatches, scratch: Vec::new() })
 }
 
-fn emit_scatter(b: &Builder, l: &Loop, s: &Scatter, shape: &Shape) -> Result<Vec<Slot>, KernelError> {
+/// The dispatch that adds a range of items: to zero, or for a later range to the sums so far.
+fn instance(
+    l: &Loop,
+    (s, shape): (&Scatter, &Shape),
+    items: std::ops::Range<u32>,
+    target: &Target,
+) -> Result<Instance, KernelError> {
+    let goes_on = items.start > 0;
+    let name = format!("scatter {}x{}{}", shape.rows, shape.lanes, if goes_on { " on" } else { "" });
+    let b = Builder::new(name.clone(), [shape.size(), 1, 1]);
+    let bindings = emit_scatter(&b, l, (s, shape), goes_on)?;
+    let parameters = vec![s.rows as u32, count(&s.cols), items.start, items.end, shape.blocks];
+    let row_blocks = (s.rows as u64).div_ceil(u64::from(shape.rows));
+    let groups = fold_groups(row_blocks * u64::from(shape.blocks), target)?;
+    Draft { name, bindings, parameters, groups }.finish(b, target)
+}
+
+fn emit_scatter(
+    b: &Builder,
+    l: &Loop,
+    (s, shape): (&Scatter, &Shape),
+    goes_on: bool,
+) -> Result<Vec<Slot>, KernelError> {
     let mut bindings = Bindings::new(b, l).bodies(&l.operands, &[&s.ids, &s.source]);
     let result = bindings.result(0, Type::F32);
     let (rows, cols) = (b.param("rows"), b.param("cols"));
-    let (items, blocks) = (b.param("items"), b.param("blocks"));
+    let (begin, end, blocks) = (b.param("begin"), b.param("end"), b.param("blocks"));
     let group = b.flat_workgroup_id();
     let local = b.local_index();
     let first_row = group / blocks * shape.rows;
     let row = (first_row + local / shape.lanes).named("row");
     let col = (group % blocks * shape.lanes + local % shape.lanes).named("col");
-    let sum = b.var("sum", 0.0_f32);
+    let place = (row.native_min(rows - 1) * cols + col.native_min(cols - 1)).named("place");
+    let sum = b.var("sum", if goes_on { result.load(place) } else { b.constant(0.0_f32) });
     let tile = Tile {
         b,
         l,
         s,
         bindings: &bindings,
-        items,
+        end,
         ids: b.shared("ids", Type::I32, shape.size()),
         found: b.shared("found", Type::U32, 1),
     };
     let mut outcome = Ok(());
-    b.for_("tile", (0_u32, items), shape.size(), |start| {
+    b.for_("tile", (begin, end), shape.size(), |start| {
         outcome = tile.gather(start, (first_row, shape.rows));
         let any = tile.found.load(0_u32).differs(0_u32);
         b.if_uniform(any, || {
@@ -91,7 +118,7 @@ fn emit_scatter(b: &Builder, l: &Loop, s: &Scatter, shape: &Shape) -> Result<Vec
         b.barrier();
     });
     outcome?;
-    b.if_(row.lt(rows) & col.lt(cols), || result.store(row * cols + col, sum.get()));
+    b.if_(row.lt(rows) & col.lt(cols), || result.store(place, sum.get()));
     Ok(bindings.slots())
 }
 
@@ -101,7 +128,8 @@ struct Tile<'a, 'b> {
     l: &'a Loop,
     s: &'a Scatter,
     bindings: &'a Bindings<'b>,
-    items: Expr<'b>,
+    /// End of the range of items.
+    end: Expr<'b>,
     ids: Shared<'b>,
     found: Shared<'b>,
 }
@@ -114,12 +142,12 @@ impl<'b> Tile<'_, 'b> {
         b.if_(local.equals(0_u32), || self.found.store(0_u32, 0_u32));
         b.barrier();
         let item = start + local;
-        let axes = emit::decompose(b, item.native_min(self.items - 1), &self.s.items);
+        let axes = emit::decompose(b, item.native_min(self.end - 1), &self.s.items);
         let mut env = self.bindings.env(&self.l.operands, &self.s.items, &axes);
-        env.linear = Some(item.native_min(self.items - 1));
+        env.linear = Some(item.native_min(self.end - 1));
         let id = emit::body(b, &self.s.ids, &env)?;
         let id = id.first().copied().ok_or_else(|| emit::unsupported("scatter", "no id"))?;
-        let id = item.lt(self.items).select(id.bitcast(Scalar::I32), b.constant(NOBODY));
+        let id = item.lt(self.end).select(id.bitcast(Scalar::I32), b.constant(NOBODY));
         self.ids.store(local, id);
         let is_ours = (id.bitcast(Scalar::U32) - first).lt(rows);
         b.if_(is_ours, || self.found.store(0_u32, 1_u32));
@@ -137,8 +165,8 @@ impl<'b> Tile<'_, 'b> {
     ) -> Result<(), KernelError> {
         let b = self.b;
         let mut outcome = Ok(());
-        let end = (self.items - start).native_min(size);
-        b.for_("i", (0_u32, end), 1_u32, |i| {
+        let count = (self.end - start).native_min(size);
+        b.for_("i", (0_u32, count), 1_u32, |i| {
             let mine = self.ids.load(i).bitcast(Scalar::U32).equals(row);
             b.if_(mine, || outcome = self.source(start + i, col).map(|value| sum.set(sum.get() + value)));
         });

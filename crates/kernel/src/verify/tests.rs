@@ -135,3 +135,82 @@ fn the_error_lists_all_faults() {
          512 invocations per workgroup, 256 allowed; break outside a loop"
     );
 }
+
+/// The bound for one workgroup of 8 and the given parameters.
+fn bound(parameters: &[u32], build: impl Fn(&Builder)) -> Option<u64> {
+    let b = Builder::new("count", [8, 1, 1]);
+    build(&b);
+    most_iterations(&b.finish().unwrap(), parameters, [5, 1, 1])
+}
+
+#[test]
+fn counts_turns_and_the_last_test_of_each_loop() {
+    let turns = bound(&[10], |b| b.for_("i", (3_u32, b.param("n")), 2_u32, |_| {}));
+    assert_eq!(turns, Some(4 + 1));
+    let nested = bound(&[10, 6], |b| {
+        let (n, m) = (b.param("n"), b.param("m"));
+        b.for_("i", (0_u32, n), 1_u32, |_| b.for_("j", (0_u32, m), 1_u32, |_| {}));
+    });
+    assert_eq!(nested, Some(10 * (6 + 1 + 1) + 1));
+    let sides = bound(&[10], |b| {
+        let n = b.param("n");
+        let body = || b.for_("i", (0_u32, n), 1_u32, |_| {});
+        b.if_else(b.local_index().lt(3_u32), body, || b.for_("i", (0_u32, 2_u32), 1_u32, |_| {}));
+    });
+    assert_eq!(sides, Some(11 + 3));
+}
+
+#[test]
+fn counts_strided_parts_and_tails() {
+    let strided = bound(&[1000], |b| {
+        let n = b.param("n");
+        let start = b.workgroup_id(Axis::X) * 8 + b.local_index();
+        b.for_("i", (start, n), b.workgroup_count(Axis::X) * 8, |_| {});
+    });
+    assert_eq!(strided, Some(25 + 1));
+    let part = bound(&[1000, 100], |b| {
+        let (n, part) = (b.param("n"), b.param("part"));
+        let start = (b.workgroup_id(Axis::X) * part).named("start");
+        let end = (start + part).native_min(n);
+        b.for_("i", (start + b.local_index(), end), 8_u32, |_| {});
+    });
+    assert_eq!(part, Some(13 + 1));
+    // Division and remainder by powers of two become shifts and masks.
+    let shifted = bound(&[1000, 100], |b| {
+        let (n, part) = (b.param("n"), b.param("part"));
+        let start = (b.workgroup_id(Axis::X) % 4_u32 * part).named("start");
+        let end = (start + part).native_min(n);
+        b.for_("i", (start + b.local_index() / 4, end), 2_u32, |_| {});
+    });
+    assert_eq!(shifted, Some(50 + 1));
+    let tail = bound(&[20], |b| {
+        let n = b.param("n");
+        b.for_("i", (0_u32, n), 8_u32, |i| b.for_("j", (0_u32, (n - i).native_min(8_u32)), 1_u32, |_| {}));
+    });
+    assert_eq!(tail, Some(3 * (8 + 1 + 1) + 1));
+}
+
+#[test]
+fn unknown_bounds_are_never_below_the_truth() {
+    assert_eq!(bound(&[], |b| b.loop_(|| b.break_())), None);
+    let loaded = bound(&[], |b| {
+        let n = b.read("n", Type::U32).load(0_u32);
+        b.for_("i", (0_u32, n), 1_u32, |_| {});
+    });
+    assert_eq!(loaded, Some(u64::from(u32::MAX) + 1));
+    // `n - 5` wraps around for n = 3.
+    let wrapped = bound(&[3], |b| {
+        let end = b.param("n") - (b.local_index() + 1);
+        b.for_("i", (0_u32, end), 1_u32, |_| {});
+    });
+    assert_eq!(wrapped, Some(u64::from(u32::MAX) + 1));
+    let wide = check_iterations(&Builder::new("none", [1, 1, 1]).finish().unwrap(), &[], [1, 1, 1], 1);
+    assert_eq!(wide, Ok(()));
+    let b = Builder::new("many", [1, 1, 1]);
+    b.for_("i", (0_u32, b.param("n")), 1_u32, |_| {});
+    let kernel = b.finish().unwrap();
+    assert!(check_iterations(&kernel, &[9], [1, 1, 1], 10).is_ok());
+    let error = check_iterations(&kernel, &[10], [1, 1, 1], 10).unwrap_err();
+    assert!(error.to_string().contains("up to 11 loop iterations per invocation, 10 allowed"), "{error}");
+    assert!(check_iterations(&kernel, &[10], [1, 1, 1], u32::MAX).is_ok());
+}

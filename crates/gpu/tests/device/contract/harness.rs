@@ -169,6 +169,7 @@ pub(super) fn program_kernel(instance: &Instance) -> Kernel {
     let wgsl = print::wgsl(kernel, &print::PrintOptions::default());
     Kernel {
         name: instance.name.clone(),
+        numeric: instance.numeric,
         spirv: spirv::compile(&wgsl, print::ENTRY).unwrap(),
         wgsl,
         bindings: kernel.bindings.iter().map(access).collect(),

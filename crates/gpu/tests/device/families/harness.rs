@@ -195,6 +195,7 @@ fn kernel(program: &mut Program, instance: &Instance, name: &str) -> KernelId {
     let spirv = spirv::compile(&wgsl, print::ENTRY).unwrap_or_else(|error| panic!("{name}: {error}\n{wgsl}"));
     program.kernels.push(Kernel {
         name: instance.name.clone(),
+        numeric: instance.numeric,
         wgsl,
         spirv,
         bindings: instance.kernel.bindings.iter().map(|binding| access(binding.access)).collect(),

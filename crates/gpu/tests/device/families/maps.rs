@@ -17,7 +17,7 @@ fn map(operands: Vec<TensorType>, domain: &[usize], body: Body) -> Loop {
 }
 
 /// `x * y + y` with both operands broadcast to the domain.
-fn broadcast(x: &[usize], y: &[usize], domain: &[usize]) -> Loop {
+pub(super) fn broadcast(x: &[usize], y: &[usize], domain: &[usize]) -> Loop {
     let types = [TensorType::f32(x), TensorType::f32(y)];
     let mut body = Body::new();
     let x = body.load(0, &types[0], Access::broadcast(x, domain));

@@ -19,7 +19,7 @@ fn operand(rows: usize, cols: usize, transposed: bool) -> (TensorType, Access) {
 }
 
 /// Softmax with the logarithm of the sum per row: two phases, row and column outputs.
-fn softmax(rows: usize, cols: usize, transposed: bool) -> Loop {
+pub(super) fn softmax(rows: usize, cols: usize, transposed: bool) -> Loop {
     let (ty, access) = operand(rows, cols, transposed);
     let shifted = |body: &mut Body| {
         let x = body.load(0, &ty, access.clone());
@@ -57,7 +57,7 @@ fn softmax(rows: usize, cols: usize, transposed: bool) -> Loop {
 }
 
 /// Sum of squares, and the first smallest and largest value with their places, in one phase.
-fn extremes(rows: usize, cols: usize, transposed: bool) -> Loop {
+pub(super) fn extremes(rows: usize, cols: usize, transposed: bool) -> Loop {
     let (ty, access) = operand(rows, cols, transposed);
     let mut body = Body::new();
     let x = body.load(0, &ty, access);
@@ -85,8 +85,8 @@ fn extremes(rows: usize, cols: usize, transposed: bool) -> Loop {
     }
 }
 
-/// Maxima over windows of 3 by 3 with a padding of 1 and stride 2, in an image of `size` by `size`.
-fn window(size: usize) -> Loop {
+/// Maxima over windows of `taps` by `taps` with a padding of 1 and stride 2, in an image of `size` by `size`.
+pub(super) fn window(size: usize, taps: usize) -> Loop {
     let out = size.div_ceil(2);
     let ty = TensorType::f32([3, size, size]);
     let at = |axis: usize, tap: usize| {
@@ -107,7 +107,7 @@ fn window(size: usize) -> Loop {
         results: vec![TensorType::f32(dims), TensorType::new(DType::I32, dims)],
         kind: LoopKind::Row(Row {
             rows: dims.to_vec(),
-            cols: vec![3, 3],
+            cols: vec![taps, taps],
             phases: vec![phase],
             row_body,
             row_stores: (0..2).map(|result| Store::identity(result, 3)).collect(),
@@ -118,7 +118,7 @@ fn window(size: usize) -> Loop {
 }
 
 /// Floats with ties, some NaN and a row of -inf.
-fn contents(l: &Loop) -> Vec<Vec<u32>> {
+pub(super) fn contents(l: &Loop) -> Vec<Vec<u32>> {
     let count = l.operands[0].elements();
     let tied = |word: u32| (f32::from_bits(word) * 8.0).round() / 8.0;
     let mut words: Vec<u32> = floats(count, 3).into_iter().map(|word| tied(word).to_bits()).collect();
@@ -181,7 +181,7 @@ fn windows_in_every_realisation() {
     with_device(|device| {
         let mut cases = Vec::new();
         for size in [1, 5, 8, 23] {
-            let l = window(size);
+            let l = window(size, 3);
             cases.extend(all(&l, &format!("window {size}"), device.target(), &contents(&l)));
         }
         run(device, &cases);

@@ -9,7 +9,7 @@ use griffinfly_ir::target::Target;
 use griffinfly_ir::types::{DType, TensorType};
 
 /// Rows of a `[items, cols]` tensor summed by id; some ids are out of range.
-fn scatter(rows: usize, items: usize, cols: usize) -> (Loop, Vec<Vec<u32>>) {
+pub(super) fn scatter(rows: usize, items: usize, cols: usize) -> (Loop, Vec<Vec<u32>>) {
     let ids = TensorType::new(DType::I32, [items]);
     let source = TensorType::f32([items, cols]);
     let l = Loop {

@@ -60,19 +60,10 @@ fn check(samples: &[(usize, Sample)], make: impl Fn(&Sample) -> Option<Graph>) {
     for o in g.outputs() {
         let n: usize = o.name[1..o.name.find('.').unwrap_or(1)].parse().unwrap_or(0);
         let sample = &samples.iter().find(|s| s.0 == n).map(|s| s.1.describe());
-        // An input of size s carries rounding of about s ulps into any sum.
-        let size = samples
-            .iter()
-            .filter(|s| s.0 == n)
-            .flat_map(|s| (0..s.1.inputs.len()).map(move |i| format!("s{n}.{i}")));
-        let largest = size
-            .filter_map(|k| feeds.get(&k))
-            .flat_map(|a| &a.data)
-            .fold(1.0f64, |m, x| if x.is_finite() { m.max(x.abs()) } else { m });
         let expected = oracle.get(o.value);
         let got: Array<f64> = Array::from_words(&expected.ty, &found[&o.name]);
         for (i, (x, y)) in got.data.iter().zip(&expected.data).enumerate() {
-            let close = (x - y).abs() <= 2e-5 * (1.0 + y.abs()) + 2e-7 * largest;
+            let close = (x - y).abs() <= 2e-5 * (1.0 + y.abs());
             assert!(
                 close || (x.is_nan() && y.is_nan()) || x == y,
                 "{sample:?} '{}' [{i}]: {x}, expected {y}",

@@ -4,7 +4,7 @@ use griffinfly_compile::program::{
     Arena, ArenaId, Binding, BindingAccess, Dispatch, DispatchId, External, ExternalKind, FORMAT, Kernel,
     KernelId, LoopId, MemoryReport, Place, Program, Role, Section, SectionKind, Work,
 };
-use griffinfly_ir::target::Target;
+use griffinfly_ir::target::{NumericClass, Target};
 use griffinfly_ir::types::TensorType;
 
 /// `y[i] = a[i] + factor * b[i]` for `i < n`.
@@ -125,6 +125,7 @@ impl Builder {
         let size = if wgsl.contains("workgroup_size(64)") { 64 } else { 1 };
         self.0.kernels.push(Kernel {
             name: format!("test {}", self.0.kernels.len()),
+            numeric: NumericClass::F32,
             wgsl: wgsl.into(),
             spirv: spirv(wgsl),
             bindings: bindings.to_vec(),

@@ -50,6 +50,17 @@ fn phases(x: &TensorType, rows: &Rows, n: usize) -> Vec<Phase> {
     vec![first, Phase { body, combines: vec![Combine::Sum; 2] }]
 }
 
+/// `d - average(d)` with `d = x - mean`; the average is given where it is known.
+fn centred(g: &mut Graph, [x, mean]: [Value; 2], offset: Option<Value>) -> Value {
+    let mean = g.per_row(mean);
+    let deviation = g.sub(x, mean);
+    let offset = match offset {
+        Some(offset) => g.per_row(offset),
+        None => g.mean_keep(deviation, &[-1]),
+    };
+    g.sub(deviation, offset)
+}
+
 impl Rule for LayerNorm {
     fn arity(&self) -> Option<usize> {
         Some(3)
@@ -65,17 +76,18 @@ impl Rule for LayerNorm {
         Ok(vec![inputs[0].clone(), rows.clone(), rows])
     }
 
-    /// `dx` as [`LayerNormGrad`], `dgamma = sum over rows of dy (x - mean) rstd`, `dbeta = sum over rows of dy`; where the
-    /// loss uses the statistics, `dx += dmean / n - drstd rstd^3 (x - mean) / n`.
+    /// `dx` as [`LayerNormGrad`], `dgamma = sum over rows of dy c rstd`, `dbeta = sum over rows of dy`; where the loss uses
+    /// the statistics, `dx += dmean / n - drstd rstd^3 c / n`. Here `c = d - average(d)` with `d = x - mean`: the saved mean
+    /// is rounded.
     fn gradient(&self, vjp: &mut Vjp<'_>) -> Result<(), String> {
         let [x, gamma, mean, rstd] = [vjp.inputs[0], vjp.inputs[1], vjp.outputs[1], vjp.outputs[2]];
         let dy = vjp.grad();
-        let centred = |g: &mut Graph| {
-            let m = g.per_row(mean);
-            g.sub(x, m)
-        };
+        let mut offset = None;
         if vjp.wants(0) {
-            let mut dx = vjp.g.apply(Payload::LayerNormGrad(LayerNormGrad {}), &[x, mean, rstd, gamma, dy]);
+            let op = Payload::LayerNormGrad(LayerNormGrad {});
+            let results = vjp.g.apply_all(op, &[x, mean, rstd, gamma, dy]);
+            let mut dx = results[0];
+            offset = Some(results[1]);
             let per = 1.0 / vjp.g.dims(gamma)[0] as f32;
             if let Some(u) = vjp.upstream[1] {
                 let share = vjp.g.scale(u, per);
@@ -83,7 +95,7 @@ impl Rule for LayerNorm {
                 dx = vjp.g.add(dx, share);
             }
             if let Some(u) = vjp.upstream[2] {
-                let c = centred(vjp.g);
+                let c = centred(vjp.g, [x, mean], offset);
                 let share = vjp.g.rstd_share(u, rstd, per);
                 let share = vjp.g.mul(c, share);
                 dx = vjp.g.add(dx, share);
@@ -91,7 +103,7 @@ impl Rule for LayerNorm {
             vjp.set(0, dx);
         }
         if vjp.wants(1) {
-            let (c, r) = (centred(vjp.g), vjp.g.per_row(rstd));
+            let (c, r) = (centred(vjp.g, [x, mean], offset), vjp.g.per_row(rstd));
             let normal = vjp.g.mul(c, r);
             let d = vjp.g.mul(dy, normal);
             vjp.set_unbroadcast(1, d);

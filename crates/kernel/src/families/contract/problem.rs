@@ -1,8 +1,8 @@
 //! One contraction prepared for realisation: its three bodies as views, its sizes, and what kernels declare for them.
 
-use super::Choice;
 use super::point::Sight;
 use super::view::View;
+use super::{Choice, Tiling};
 use crate::KernelError;
 use crate::families::emit;
 use crate::kir::{Builder, Expr};
@@ -43,8 +43,10 @@ impl<'a> Problem<'a> {
         if sizes.contains(&0) {
             return Err(emit::unsupported("contract", format!("empty extents {sizes:?}")));
         }
-        let choice =
-            Choice { split: choice.split.clamp(1, sizes[3].div_ceil(choice.tiling.step())), ..choice };
+        let most = most_products(&choice.tiling, target);
+        let least = sizes[3].div_ceil(most);
+        let split = choice.split.max(least).clamp(1, sizes[3].div_ceil(choice.tiling.step()));
+        let choice = Choice { split, ..choice };
         Ok(Problem {
             l,
             target,
@@ -105,6 +107,16 @@ impl<'a> Problem<'a> {
         }
         Ok(words)
     }
+}
+
+/// Most products one part may have, a multiple of the tiling's step: each turn counts on some targets.
+fn most_products(tiling: &Tiling, target: &Target) -> u32 {
+    if target.max_iterations == u32::MAX {
+        return u32::MAX;
+    }
+    let turns = target.max_iterations.saturating_sub(1) / super::tile::turns(tiling, target.is_hardware);
+    let products = if tiling.is_direct() { 1 } else { tiling.bk };
+    (turns.saturating_mul(products) / tiling.step()).max(1) * tiling.step()
 }
 
 /// The run-time extents of a product kernel.

@@ -40,6 +40,17 @@ pub(super) fn instance(problem: &Problem<'_>, name: String) -> Result<Instance, 
     draft.finish(b, problem.target)
 }
 
+/// Iterations per staged tile (or per product without staging): the outer loop's, and those of the loop inside it.
+pub(super) fn turns(tiling: &Tiling, is_hardware: bool) -> u32 {
+    let unroll = unroll(tiling, is_hardware);
+    if tiling.is_direct() || unroll == tiling.bk { 1 } else { 2 + tiling.bk.div_ceil(unroll) }
+}
+
+/// Products written out in the inner loop.
+fn unroll(tiling: &Tiling, is_hardware: bool) -> u32 {
+    tiling.bk.min(if is_hardware { UNROLL_HARDWARE } else { UNROLL_SOFTWARE })
+}
+
 /// The factors as this kernel reads them.
 pub(super) fn factors<'a>(problem: &'a Problem<'_>) -> [Sight<'a>; 2] {
     [&problem.a, &problem.b].map(|view| (view, view.allows_quads(ROWS).then_some(ROWS)))
@@ -167,7 +178,7 @@ impl<'b> Tile<'_, 'b> {
     ) {
         let (b, t) = (self.b, &self.tiling);
         let hardware = self.problem.target.is_hardware;
-        let unroll = t.bk.min(if hardware { UNROLL_HARDWARE } else { UNROLL_SOFTWARE });
+        let unroll = unroll(t, hardware);
         let [left, right] = [Tiling::stride(t.bm), Tiling::stride(t.bn)];
         let turn = |from: Expr<'b>| {
             let (row, column) =

@@ -6,7 +6,7 @@ use crate::families::{Instance, Slot};
 use crate::kir::{Access, Buffer, Builder, Expr, Type};
 use crate::verify::{self, KernelLimits};
 use griffinfly_ir::loops::{Body, Loop};
-use griffinfly_ir::target::Target;
+use griffinfly_ir::target::{NumericClass, Target};
 use griffinfly_ir::types::{DType, TensorType};
 
 /// Element type of a buffer of this dtype.
@@ -141,6 +141,7 @@ impl Draft {
         let kernel = b.finish()?;
         verify::check(&kernel, &limits(target))?;
         let Draft { name, bindings, parameters, groups } = self;
-        Ok(Instance { name, kernel, bindings, parameters, groups })
+        verify::check_iterations(&kernel, &parameters, groups, target.max_iterations)?;
+        Ok(Instance { name, numeric: NumericClass::F32, kernel, bindings, parameters, groups })
     }
 }

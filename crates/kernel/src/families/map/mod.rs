@@ -72,8 +72,11 @@ fn instance(plan: &Plan, l: &Loop, target: &Target) -> Result<Instance, KernelEr
     let count = plan.domain.iter().product::<usize>() as u32;
     let b = Builder::new(name.clone(), [size, 1, 1]);
     let bindings = emit_map(&b, plan, l, size)?;
-    let most = (u64::from(target.compute_units) * WAVES).min(u64::from(target.max_groups[0])).max(1);
-    let groups = u64::from(count.div_ceil(size)).min(most) as u32;
+    // Enough workgroups that no invocation takes more elements than it may count.
+    let turns = u64::from(target.max_iterations.max(2) - 1) * u64::from(size);
+    let wanted = (u64::from(target.compute_units) * WAVES).max(u64::from(count).div_ceil(turns));
+    let groups =
+        u64::from(count.div_ceil(size)).min(wanted.min(u64::from(target.max_groups[0])).max(1)) as u32;
     Draft { name, bindings, parameters: vec![count], groups: [groups, 1, 1] }.finish(b, target)
 }
 

@@ -27,6 +27,27 @@ struct Sizes {
     rows: u32,
     width: u32,
     workgroup: u32,
+    /// Times a row is read: once per phase, and once for outputs per element.
+    passes: u32,
+    /// Iterations an invocation may run.
+    most_turns: u32,
+}
+
+impl Sizes {
+    /// Whether one invocation may read all its elements in every pass.
+    fn allows_whole(&self, lanes: u32) -> bool {
+        let turns = u64::from(self.width.div_ceil(lanes)) + 1;
+        turns * u64::from(self.passes) <= u64::from(self.most_turns)
+    }
+
+    /// Fewest chunks that keep every dispatch within the limit: each makes one pass over a chunk and merges the others.
+    fn least_chunks(&self, lanes: u32) -> u32 {
+        if self.allows_whole(lanes) {
+            1
+        } else {
+            self.width.div_ceil(lanes.saturating_mul(self.most_turns / 2)).max(2)
+        }
+    }
 }
 
 fn sizes(row: &Row, target: &Target) -> Sizes {
@@ -36,13 +57,15 @@ fn sizes(row: &Row, target: &Target) -> Sizes {
         width: row.cols.iter().product::<usize>() as u32,
         // A power of two, for the tree.
         workgroup: 1 << largest.ilog2(),
+        passes: row.phases.len() as u32 + u32::from(!row.col_stores.is_empty()),
+        most_turns: target.max_iterations,
     }
 }
 
 /// The shape that sizes and target suggest.
 pub(super) fn shape(l: &Loop, row: &Row, target: &Target) -> Shape {
     let s = sizes(row, target);
-    if l.archetype() == Archetype::Window || s.width <= SHORT {
+    if s.width <= SHORT || (l.archetype() == Archetype::Window && s.allows_whole(1)) {
         return serial(l, row, &s);
     }
     let rows_fast = rows_are_adjacent(l, row);
@@ -70,8 +93,9 @@ pub(super) fn forced(
         })?,
         RowRealisation::Streaming => tiled(&s, rows_fast, realisation),
         RowRealisation::Split => {
-            let chunks = s.width.div_ceil(64).clamp(2, 5);
-            Shape { chunks, ..tiled(&s, rows_fast, realisation) }
+            let shape = tiled(&s, rows_fast, realisation);
+            let chunks = s.width.div_ceil(64).clamp(2, 5).max(s.least_chunks(shape.lanes));
+            Shape { chunks, ..shape }
         }
     })
 }
@@ -109,7 +133,8 @@ fn chunks(s: &Sizes, rows_fast: bool, target: &Target) -> u32 {
         if target.is_hardware { target.compute_units.saturating_mul(2) } else { target.compute_units };
     // A second dispatch costs a few microseconds: on hardware worth it from a few thousand elements per row on.
     let least = shape.lanes * if target.is_hardware { LEAST_CHUNK } else { 16 * LEAST_CHUNK };
-    (wanted / groups).min(s.width / least.max(1)).clamp(1, MOST_CHUNKS)
+    let useful = (wanted / groups).min(s.width / least.max(1)).clamp(1, MOST_CHUNKS);
+    useful.max(s.least_chunks(shape.lanes))
 }
 
 /// Rough instructions per element over all bodies.
