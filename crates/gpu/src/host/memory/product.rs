@@ -78,7 +78,7 @@ pub(in super::super) fn multiply(
     // SAFETY: all three matrices are inside their memory for these extents and strides (checked above). The target is a
     // panel borrowed mutably or a result range that overlaps no operand, and its strides are distinct per element.
     unsafe {
-        gemm::gemm(
+        gemm_f32::gemm::f32::get_gemm_fn()(
             m,
             n,
             k,
@@ -97,7 +97,7 @@ pub(in super::super) fn multiply(
             false,
             false,
             false,
-            gemm::Parallelism::None,
+            gemm_common::Parallelism::None,
         );
     }
 }
