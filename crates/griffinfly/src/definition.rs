@@ -1,9 +1,10 @@
 //! The two uses of one graph: training towards a loss, and inference of outputs.
 
 use crate::error::Error;
-use griffinfly_compile::CompileError;
+use griffinfly_compile::{CompileError, rewrite};
 use griffinfly_ir::autodiff::AutodiffError;
 use griffinfly_ir::graph::{BuildErrors, Graph, Value};
+use griffinfly_ir::optimizer::{Attached, Optimizer, attach};
 use griffinfly_ir::types::DType;
 
 /// Name of the output that holds the loss.
@@ -101,6 +102,19 @@ impl TrainingGraph {
     #[track_caller]
     pub fn rebind(&self, shapes: &[(&str, &[usize])]) -> Result<TrainingGraph, BuildErrors> {
         Ok(TrainingGraph { graph: self.graph.rebind(shapes)?, loss: self.loss })
+    }
+
+    /// The graph a trainer compiles, with gradients and updates. Composites that were written out are recognised before:
+    /// their own gradients use saved statistics, where those of the small operations would go through every intermediate.
+    ///
+    /// # Errors
+    /// No gradient, hyperparameters out of range.
+    pub(crate) fn differentiated(&self, optimizer: &Optimizer) -> Result<(Graph, Attached), Error> {
+        let mut graph = rewrite::recognise(&self.graph);
+        let loss = graph.outputs().iter().find(|output| output.name == LOSS).map(|output| output.value);
+        let loss = loss.ok_or_else(|| AutodiffError::Loss("no output of the graph".into()))?;
+        let attached = attach(&mut graph, optimizer, loss)?;
+        Ok((graph, attached))
     }
 }
 

@@ -11,7 +11,7 @@ use std::str::FromStr;
 /// A stage of a compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The graph as it was built (with gradients and updates, for training).
+    /// The graph as it was built; for training the recognised graph with gradients and updates.
     Graph,
     /// Rewritten, composites expanded, equal nodes shared, dead nodes dropped.
     Optimised,
@@ -111,7 +111,5 @@ pub fn with_updates(
     graph: &crate::TrainingGraph,
     optimizer: &griffinfly_ir::optimizer::Optimizer,
 ) -> Result<Graph, Error> {
-    let mut out = graph.graph().clone();
-    griffinfly_ir::optimizer::attach(&mut out, optimizer, graph.loss())?;
-    Ok(out)
+    Ok(graph.differentiated(optimizer)?.0)
 }

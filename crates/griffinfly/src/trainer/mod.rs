@@ -18,7 +18,7 @@ use crate::runner::{Checked, Runner};
 use crate::weights::Weights;
 use griffinfly_compile::program::{ExternalKind, Program};
 use griffinfly_gpu::Ticket;
-use griffinfly_ir::optimizer::{CORRECTION1, CORRECTION2, LEARNING_RATE, Optimizer, attach, step_scalars};
+use griffinfly_ir::optimizer::{CORRECTION1, CORRECTION2, LEARNING_RATE, Optimizer, step_scalars};
 use std::collections::VecDeque;
 use std::path::Path;
 use std::time::Duration;
@@ -64,8 +64,7 @@ impl Trainer {
         weights: &Weights,
     ) -> Result<Trainer, Error> {
         let learning_rate = checked_rate(optimizer.learning_rate())?;
-        let mut training = graph.graph().clone();
-        let attached = attach(&mut training, &optimizer, graph.loss())?;
+        let (training, attached) = graph.differentiated(&optimizer)?;
         if !attached.unreached.is_empty() {
             tracing::warn!(parameters = ?attached.unreached, "the loss does not depend on some parameters");
         }

@@ -9,5 +9,6 @@ mod example;
 mod fixtures;
 mod inputs;
 mod learning;
+mod recognition;
 mod trainer;
 mod weights;
