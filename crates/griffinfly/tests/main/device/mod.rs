@@ -2,6 +2,7 @@
 //! the loader finds (choose one with `VK_DRIVER_FILES`).
 
 mod agreement;
+mod fresh_process;
 mod resume;
 
 use griffinfly::gpu::vulkan::{self, OpenOptions, Selector, ValidationLog};
