@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &[&str], environment: &[(&str, &str)]) -> Result<Ou
     }
 }
 
-/// Runs `cargo test` with these arguments and counts the tests. The loader's own choice of layers is switched off:
+/// Runs `cargo test` with these arguments and counts the tests; a run in which no test matched is a failure. The loader's own choice of layers is switched off:
 /// the tests enable validation themselves.
 pub(crate) fn test(arguments: &[&str], environment: &[(&str, &str)]) -> Result<Outcome, Failure> {
     let mut command = command(&["test", "--no-fail-fast"]);
@@ -77,7 +77,7 @@ impl Tally {
             return Err(format!("{} failed: {}{more}", self.failed.len(), named.join(", ")));
         }
         if self.passed == 0 {
-            return Ok(Outcome::NotRun("there is no such test".to_owned()));
+            return Err(format!("no test ran ({} ignored): the filter matches none of them", self.ignored));
         }
         let ignored = if self.ignored == 0 { String::new() } else { format!(", {} ignored", self.ignored) };
         Ok(Outcome::Passed(format!("{} tests{ignored}", self.passed)))
@@ -118,7 +118,12 @@ mod tests {
     }
 
     #[test]
-    fn no_tests_is_not_a_pass() {
-        assert!(matches!(tally(&[]).judge(true), Ok(Outcome::NotRun(_))));
+    fn a_run_without_tests_fails() {
+        let none =
+            "test result: ok. 0 passed; 0 failed; 2 ignored; 0 measured; 31 filtered out; finished in 0.0s";
+        for lines in [&[][..], &[none], &[none, none]] {
+            let failure = tally(lines).judge(true).unwrap_err();
+            assert!(failure.contains("no test ran"), "{failure}");
+        }
     }
 }

@@ -7,8 +7,10 @@
 
 mod cargo;
 mod check;
+mod cross;
 mod drivers;
 mod loc;
+mod new_op;
 mod report;
 mod source;
 mod test;
@@ -17,7 +19,7 @@ mod workspace;
 
 use std::process::ExitCode;
 
-use report::Report;
+use report::{Outcome, Report};
 
 const USAGE: &str = "\
 usage: cargo xtask VERB
@@ -27,7 +29,9 @@ usage: cargo xtask VERB
                                  --full: every size of every sample; --no-install: install and download nothing
   tidy                           the house rules that clippy does not know
   bless                          run the golden tests so that they rewrite their files
-  loc                            library code per crate against the size budget";
+  loc                            library code per crate against the size budget
+  new-op FAMILY NAME             begin an operation: writes its file, says where to register it
+  cross                          type-check the libraries for macOS, Android and Windows";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -44,6 +48,11 @@ fn main() -> ExitCode {
             cargo::test(&["--workspace", "--tests", "golden"], &[("GRIFFINFLY_BLESS", "1")])
         }),
         ["loc"] => report.stage("size", loc::run),
+        ["new-op", family, name] => report.stage("new operation", || {
+            println!("{}", new_op::run(&workspace::root(), family, name)?);
+            Ok(Outcome::Passed(format!("{family} {name}")))
+        }),
+        ["cross"] => cross::run(&mut report),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
