@@ -61,6 +61,7 @@ pub use device::{Device, DeviceChoice, DeviceListing};
 pub use error::Error;
 pub use griffinfly_compile as compile;
 pub use griffinfly_gpu as gpu;
+pub use griffinfly_import as import;
 pub use griffinfly_ir as ir;
 pub use griffinfly_ir::graph::{BuildErrors, Graph, Init, Value};
 pub use griffinfly_ir::ops::Window2d;

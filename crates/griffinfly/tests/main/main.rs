@@ -7,6 +7,7 @@ mod definition;
 mod device;
 mod example;
 mod fixtures;
+mod full_disk;
 mod inputs;
 mod learning;
 mod recognition;
