@@ -51,12 +51,13 @@ impl Conv2d {
     }
 
     /// Adds the layer: `x [N, in, H, W]` gives `[N, out, H', W']`.
+    #[track_caller]
     pub fn apply(&self, g: &mut Graph, x: Value) -> Value {
-        let ([inputs, outputs], [kh, kw]) = (self.channels, self.kernel);
-        let init = fan_in_uniform(inputs.saturating_mul(kh).saturating_mul(kw));
-        let weight = g.parameter(&format!("{}.weight", self.name), [outputs, inputs, kh, kw], init);
-        let bias = self.bias.then(|| g.parameter(&format!("{}.bias", self.name), [outputs], init));
-        g.scoped(&self.name, |g| {
+        g.layer(&self.name, |g| {
+            let ([inputs, outputs], [kh, kw]) = (self.channels, self.kernel);
+            let init = fan_in_uniform(inputs.saturating_mul(kh).saturating_mul(kw));
+            let weight = g.parameter(&format!("{}.weight", self.name), [outputs, inputs, kh, kw], init);
+            let bias = self.bias.then(|| g.parameter(&format!("{}.bias", self.name), [outputs], init));
             let y = g.conv2d(x, weight, self.window);
             let Some(bias) = bias else { return y };
             let bias = g.insert_axes(bias, &[1, 2]);

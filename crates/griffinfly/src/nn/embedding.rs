@@ -18,9 +18,12 @@ impl Embedding {
     }
 
     /// Adds the layer: ids `[..]` give `[.., width]`. Ids are checked when they are set.
+    #[track_caller]
     pub fn apply(&self, g: &mut Graph, ids: Value) -> Value {
-        let weight =
-            g.parameter(&format!("{}.weight", self.name), [self.count, self.width], Init::Normal(1.0.into()));
-        g.scoped(&self.name, |g| g.embedding(weight, ids))
+        g.layer(&self.name, |g| {
+            let (name, init) = (format!("{}.weight", self.name), Init::Normal(1.0.into()));
+            let weight = g.parameter(&name, [self.count, self.width], init);
+            g.embedding(weight, ids)
+        })
     }
 }

@@ -27,11 +27,12 @@ impl Linear {
     }
 
     /// Adds the layer: `x [.., in]` of at least two dimensions gives `[.., out]`.
+    #[track_caller]
     pub fn apply(&self, g: &mut Graph, x: Value) -> Value {
-        let init = fan_in_uniform(self.inputs);
-        let weight = g.parameter(&format!("{}.weight", self.name), [self.outputs, self.inputs], init);
-        let bias = self.bias.then(|| g.parameter(&format!("{}.bias", self.name), [self.outputs], init));
-        g.scoped(&self.name, |g| {
+        g.layer(&self.name, |g| {
+            let init = fan_in_uniform(self.inputs);
+            let weight = g.parameter(&format!("{}.weight", self.name), [self.outputs, self.inputs], init);
+            let bias = self.bias.then(|| g.parameter(&format!("{}.bias", self.name), [self.outputs], init));
             let y = g.matmul_with(x, weight, [false, true]);
             bias.map_or(y, |bias| g.add(y, bias))
         })

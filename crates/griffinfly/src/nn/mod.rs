@@ -1,7 +1,8 @@
 //! Layers with PyTorch's parameter names, layouts and initialisation, so that checkpoints load without conversion.
 //!
 //! A layer is a description; `apply` adds its parameters and operations to a graph. Parameters are called
-//! `name.weight` and `name.bias`. Activations are methods of [`Value`](crate::Value).
+//! `name.weight` and `name.bias`. Activations are methods of [`Value`](crate::Value). What does not fit is an error of the
+//! graph, at the line that calls `apply`.
 //!
 //! ```
 //! use griffinfly::{Graph, nn};

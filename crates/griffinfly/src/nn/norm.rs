@@ -33,10 +33,13 @@ impl LayerNorm {
     }
 
     /// Adds the layer to `x [.., width]`.
+    #[track_caller]
     pub fn apply(&self, g: &mut Graph, x: Value) -> Value {
-        let weight = g.parameter(&format!("{}.weight", self.name), [self.width], Init::ONES);
-        let bias = g.parameter(&format!("{}.bias", self.name), [self.width], Init::ZEROS);
-        g.scoped(&self.name, |g| g.layer_norm(x, weight, bias, self.eps))
+        g.layer(&self.name, |g| {
+            let weight = g.parameter(&format!("{}.weight", self.name), [self.width], Init::ONES);
+            let bias = g.parameter(&format!("{}.bias", self.name), [self.width], Init::ZEROS);
+            g.layer_norm(x, weight, bias, self.eps)
+        })
     }
 }
 
@@ -55,8 +58,11 @@ impl RmsNorm {
     }
 
     /// Adds the layer to `x [.., width]`.
+    #[track_caller]
     pub fn apply(&self, g: &mut Graph, x: Value) -> Value {
-        let weight = g.parameter(&format!("{}.weight", self.name), [self.width], Init::ONES);
-        g.scoped(&self.name, |g| g.rms_norm(x, weight, self.eps))
+        g.layer(&self.name, |g| {
+            let weight = g.parameter(&format!("{}.weight", self.name), [self.width], Init::ONES);
+            g.rms_norm(x, weight, self.eps)
+        })
     }
 }

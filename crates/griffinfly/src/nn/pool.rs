@@ -47,6 +47,7 @@ impl MaxPool2d {
     }
 
     /// Adds the operation to `x [N, C, H, W]`.
+    #[track_caller]
     pub fn apply(&self, g: &mut Graph, x: Value) -> Value {
         g.max_pool2d(x, self.kernel, self.window)
     }
@@ -82,6 +83,7 @@ impl AvgPool2d {
     }
 
     /// Adds the operation to `x [N, C, H, W]`.
+    #[track_caller]
     pub fn apply(&self, g: &mut Graph, x: Value) -> Value {
         g.avg_pool2d(x, self.kernel, self.window, self.count_padding)
     }

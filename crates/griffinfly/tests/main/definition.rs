@@ -43,6 +43,49 @@ fn errors_name_the_layer() {
     assert!(matches!(error, Error::Build(_)) && text.contains("fc") && text.contains("5"), "{text}");
 }
 
+/// A wrong use of a layer, and its line.
+type Misuse = fn(&mut Graph, griffinfly::Value) -> u32;
+
+#[test]
+fn errors_in_layers_name_the_line_that_applies_them() {
+    let misuses: [(Misuse, usize); 9] = [
+        (|g, x| (nn::Linear::new("l", 5, 2).apply(g, x), line!()).1, 1),
+        (|g, x| (nn::Linear::new("a b", 3, 2).apply(g, x), line!()).1, 2),
+        (|g, x| (nn::Linear::new("l", 3, 0).apply(g, x), line!()).1, 2),
+        (|g, x| (nn::Conv2d::new("c", 1, 2, 3).apply(g, x), line!()).1, 1),
+        (|g, x| (nn::Embedding::new("e", 5, 2).apply(g, x), line!()).1, 1),
+        (|g, x| (nn::LayerNorm::new("n", 5).apply(g, x), line!()).1, 1),
+        (|g, x| (nn::RmsNorm::new("r", 5).apply(g, x), line!()).1, 1),
+        (|g, x| (nn::MaxPool2d::new(2).apply(g, x), line!()).1, 1),
+        (|g, x| (nn::AvgPool2d::new(2).apply(g, x), line!()).1, 1),
+    ];
+    for (i, (misuse, count)) in misuses.iter().enumerate() {
+        let mut g = Graph::new();
+        let x = g.input("x", [4, 3]);
+        let line = misuse(&mut g, x);
+        let errors = g.finish().unwrap_err().0;
+        assert_eq!(errors.len(), *count, "{i}: {errors:?}");
+        for error in errors {
+            assert_eq!((error.file.as_str(), error.line), (file!(), line), "{i}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_layer_of_layers_names_the_line_of_the_outermost_and_no_later_one() {
+    #[track_caller]
+    fn block(g: &mut Graph, x: griffinfly::Value) -> griffinfly::Value {
+        g.layer("block", |g| nn::Linear::new("inner", 5, 2).apply(g, x))
+    }
+    let mut g = Graph::new();
+    let x = g.input("x", [4, 3]);
+    let outer = (block(&mut g, x), line!()).1;
+    let after = (g.permute(x, &[5]), line!()).1;
+    let errors = g.finish().unwrap_err().0;
+    let found: Vec<(u32, &str)> = errors.iter().map(|e| (e.line, e.scope.as_str())).collect();
+    assert_eq!(found, [(outer, "block.inner"), (after, "")]);
+}
+
 #[test]
 fn two_layers_of_one_name_are_an_error() {
     let mut g = Graph::new();

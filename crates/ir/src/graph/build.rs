@@ -61,7 +61,7 @@ impl Graph {
     /// Records an error for the caller's call and gives a poisoned value.
     #[track_caller]
     pub(crate) fn fail(&mut self, op: &str, inputs: &[Value], reason: String) -> Value {
-        let at = Location::caller();
+        let at = self.here();
         let inputs = inputs.iter().filter_map(|v| self.ty(*v).cloned()).collect();
         let (file, line) = (at.file().to_string(), at.line());
         self.errors.push(BuildError {
@@ -100,7 +100,7 @@ impl Graph {
         let inferred = op.infer(&types).and_then(|t| t.iter().try_for_each(TensorType::check).map(|()| t));
         match inferred {
             Ok(types) => {
-                let v = self.push_node(op, inputs.to_vec(), types, Location::caller());
+                let v = self.push_node(op, inputs.to_vec(), types, self.here());
                 self.results(v.node).collect()
             }
             Err(reason) => {
@@ -146,11 +146,30 @@ impl Graph {
         at as u32
     }
 
+    /// Where the current call was made, as the user sees it.
+    #[track_caller]
+    pub(super) fn here(&self) -> &'static Location<'static> {
+        match self.place {
+            Some(place) => place,
+            None => Location::caller(),
+        }
+    }
+
     /// Runs `f` inside a named scope; nodes made there are labelled with it.
     pub fn scoped<T>(&mut self, name: &str, f: impl FnOnce(&mut Graph) -> T) -> T {
         self.scope.push(name.into());
         let out = f(self);
         self.scope.pop();
+        out
+    }
+
+    /// Runs `f` inside a named scope on behalf of the caller: errors made there name the caller's line, not one of `f`. For
+    /// layers, whose users do not know their code; a layer made of layers names the line of the outermost.
+    #[track_caller]
+    pub fn layer<T>(&mut self, name: &str, f: impl FnOnce(&mut Graph) -> T) -> T {
+        let before = self.place.replace(self.here());
+        let out = self.scoped(name, f);
+        self.place = before;
         out
     }
 

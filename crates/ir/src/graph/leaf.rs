@@ -6,7 +6,6 @@ use crate::ops::Payload;
 use crate::scalar::Scalar;
 use crate::types::{DType, TensorType};
 use serde::{Deserialize, Serialize};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// How a parameter starts. Drawn from a counter-based generator keyed by seed and name, so order does not matter.
@@ -183,7 +182,7 @@ impl Graph {
         if let Err(e) = ty.check() {
             return self.fail(what, &[], format!("'{name}': {e}"));
         }
-        let at = Location::caller();
+        let at = self.here();
         let leaf = Payload::Leaf(Leaf { name: name.into(), kind, ty: ty.clone() });
         let value = self.push_node(leaf, Vec::new(), vec![ty], at);
         if !constant {

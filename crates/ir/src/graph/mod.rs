@@ -26,6 +26,7 @@ use crate::ops::Payload;
 use crate::types::TensorType;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::panic::Location;
 
 /// A node of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -147,6 +148,9 @@ pub struct Graph {
     pub(crate) labels: Vec<String>,
     pub(crate) scope: Vec<String>,
     pub(crate) region: Region,
+    /// Where errors and labels say a call was made, while a layer is applied; otherwise each call's own place.
+    #[serde(skip)]
+    pub(crate) place: Option<&'static Location<'static>>,
     #[serde(skip)]
     pub(crate) errors: Vec<BuildError>,
     /// Labels new nodes take instead of their own, while a pass works on behalf of a node.
