@@ -44,7 +44,7 @@ pub fn gradients(g: &mut Graph, loss: Value, wanted: &[Value]) -> Result<Vec<Val
     match g.ty(loss) {
         Some(t) if t.dtype == DType::F32 && t.elements() == 1 => {}
         Some(t) => return Err(AutodiffError::Loss(t.to_string())),
-        None => return Err(AutodiffError::Loss("a poisoned value".into())),
+        None => return Err(AutodiffError::Loss("no value of this graph".into())),
     }
     if let Some(w) = wanted.iter().find(|w| g.ty(**w).is_none()) {
         return Err(AutodiffError::Wanted(w.to_string()));

@@ -8,6 +8,9 @@ use std::collections::HashMap;
 /// Why a graph cannot be evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EvalError {
+    /// The value asked for is not of the graph.
+    #[error("{0} is no value of this graph")]
+    Foreign(Value),
     /// A leaf was given no value.
     #[error("'{0}' was given no value")]
     Unset(String),
@@ -40,12 +43,15 @@ impl<R: Real> Evaluation<R> {
 /// Evaluates the nodes up to that of one value and gives it.
 ///
 /// # Errors
-/// As [`eval`].
+/// A value of another graph or a poisoned one, and as [`eval`].
 pub fn eval_value<R: Real>(
     g: &Graph,
     feeds: &HashMap<String, Array<R>>,
     v: Value,
 ) -> Result<Array<R>, EvalError> {
+    if g.ty(v).is_none() {
+        return Err(EvalError::Foreign(v));
+    }
     Ok(eval_nodes(g, feeds, v.node().index() + 1)?.get(v).clone())
 }
 

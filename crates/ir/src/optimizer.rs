@@ -182,7 +182,7 @@ pub fn attach(g: &mut Graph, optimizer: &Optimizer, loss: Value) -> Result<Attac
     let trained: Vec<(String, Value)> = g
         .leaves()
         .filter(|(_, l)| l.is_trainable() && !unreached.contains(&l.name))
-        .map(|(node, l)| (l.name.clone(), Value { node, result: 0 }))
+        .map(|(node, l)| (l.name.clone(), g.value(node, 0)))
         .collect();
     let mut work = g.clone();
     let parameters: Vec<Value> = trained.iter().map(|(_, p)| *p).collect();

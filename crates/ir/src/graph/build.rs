@@ -125,7 +125,7 @@ impl Graph {
     ) -> Value {
         let op = Op(op);
         if let Some(node) = self.shared(&op, &inputs) {
-            return Value { node, result: 0 };
+            return self.value(node, 0);
         }
         let labels = self.inherited.clone().unwrap_or_else(|| {
             let label = match (&op.0, self.scope.is_empty()) {
@@ -135,7 +135,8 @@ impl Graph {
             };
             BTreeSet::from([self.intern(label)])
         });
-        Value { node: self.push_raw(op, inputs, types, labels), result: 0 }
+        let node = self.push_raw(op, inputs, types, labels);
+        self.value(node, 0)
     }
 
     pub(super) fn intern(&mut self, label: String) -> u32 {
@@ -202,6 +203,10 @@ impl Graph {
     #[track_caller]
     pub fn update(&mut self, leaf: Value, value: Value) {
         if self.poisoned("update", &[leaf, value]) {
+            return;
+        }
+        if [leaf, value].iter().any(|v| self.ty(*v).is_none()) {
+            self.fail("update", &[leaf, value], "a value of another graph".into());
             return;
         }
         let updatable = self.as_leaf(leaf.node).is_some_and(|l| l.is_persistent());

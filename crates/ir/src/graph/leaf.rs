@@ -127,8 +127,13 @@ impl Graph {
         if parameter.is_poison() {
             return parameter;
         }
-        let Some(leaf) = self.as_leaf(parameter.node).cloned() else {
-            return self.fail("mirror", &[parameter], "mirrors a value that is no parameter".into());
+        let known = self.ty(parameter).and_then(|_| self.as_leaf(parameter.node));
+        let Some(leaf) = known.cloned() else {
+            return self.fail(
+                "mirror",
+                &[parameter],
+                "mirrors a value that is no parameter of this graph".into(),
+            );
         };
         let name = format!("{}.{kind}", leaf.name);
         let mirrors = Some((kind.to_string(), leaf.name));
@@ -222,10 +227,11 @@ impl Graph {
     /// The scalar every element of a constant has, if the value is such a constant.
     #[must_use]
     pub fn as_splat(&self, v: Value) -> Option<Scalar> {
+        let ty = self.ty(v)?;
         match &self.as_leaf(v.node)?.kind {
             LeafKind::Constant(ConstantData::Splat(s)) => Some(*s),
             LeafKind::Constant(ConstantData::Words(w)) if w.len() == 1 => {
-                Some(Scalar::from_bits(self.ty(v)?.dtype, w[0]))
+                Some(Scalar::from_bits(ty.dtype, w[0]))
             }
             _ => None,
         }

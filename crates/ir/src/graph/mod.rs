@@ -11,6 +11,7 @@
 mod build;
 mod ids;
 mod leaf;
+mod lineage;
 mod rebind;
 mod text;
 mod transform;
@@ -24,6 +25,7 @@ pub use verify::Fault;
 
 use crate::ops::Payload;
 use crate::types::TensorType;
+use lineage::{Lineage, Origin};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::Location;
@@ -40,15 +42,18 @@ impl NodeId {
     }
 }
 
-/// One result of one node. A handle: copy it freely; all methods take the graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+/// One result of one node. A handle: copy it freely; all methods take the graph. It is of use in the graph it was made in
+/// and in clones made since; any other graph refuses it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Value {
     pub(crate) node: NodeId,
     pub(crate) result: u16,
+    #[serde(skip)]
+    pub(crate) origin: Origin,
 }
 
 impl Value {
-    pub(crate) const POISON: Value = Value { node: NodeId(u32::MAX), result: 0 };
+    pub(crate) const POISON: Value = Value { node: NodeId(u32::MAX), result: 0, origin: Origin::ANY };
 
     /// The node.
     #[must_use]
@@ -139,7 +144,7 @@ pub struct Update {
 }
 
 /// A graph under construction or finished.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Graph {
     pub(crate) nodes: Vec<Node>,
     pub(crate) outputs: Vec<Output>,
@@ -159,6 +164,29 @@ pub struct Graph {
     /// Nodes by operation and inputs, while a rebuild shares equal ones.
     #[serde(skip)]
     pub(crate) sharing: Option<HashMap<(Op, Vec<Value>), NodeId>>,
+    /// Which values are of this graph.
+    #[serde(skip)]
+    pub(crate) lineage: Lineage,
+}
+
+impl Clone for Graph {
+    /// The same graph, in which the values of this one can be used.
+    fn clone(&self) -> Self {
+        Graph {
+            nodes: self.nodes.clone(),
+            outputs: self.outputs.clone(),
+            updates: self.updates.clone(),
+            names: self.names.clone(),
+            labels: self.labels.clone(),
+            scope: self.scope.clone(),
+            region: self.region,
+            place: self.place,
+            errors: self.errors.clone(),
+            inherited: self.inherited.clone(),
+            sharing: self.sharing.clone(),
+            lineage: self.lineage.descend(self.nodes.len()),
+        }
+    }
 }
 
 impl Graph {
@@ -188,7 +216,8 @@ impl Graph {
     /// The values a node gives.
     pub fn results(&self, id: NodeId) -> impl Iterator<Item = Value> + use<> {
         let n = self.nodes.get(id.index()).map_or(0, |n| n.types.len());
-        (0..n as u16).map(move |result| Value { node: id, result })
+        let origin = self.lineage.own();
+        (0..n as u16).map(move |result| Value { node: id, result, origin })
     }
 
     /// Named outputs in order of declaration.
@@ -203,13 +232,19 @@ impl Graph {
         &self.updates
     }
 
-    /// The type of a value; `None` for a poisoned one.
-    #[must_use]
-    pub fn ty(&self, v: Value) -> Option<&TensorType> {
-        self.nodes.get(v.node.index())?.types.get(v.result())
+    /// A result of a node of this graph.
+    pub(crate) fn value(&self, node: NodeId, result: u16) -> Value {
+        Value { node, result, origin: self.lineage.own() }
     }
 
-    /// The dimensions of a value; empty for a poisoned one.
+    /// The type of a value; `None` for a poisoned one and for one of another graph.
+    #[must_use]
+    pub fn ty(&self, v: Value) -> Option<&TensorType> {
+        let node = self.nodes.get(v.node.index()).filter(|_| self.lineage.has(v))?;
+        node.types.get(v.result())
+    }
+
+    /// The dimensions of a value; empty for a poisoned one and for one of another graph.
     #[must_use]
     pub fn dims(&self, v: Value) -> &[usize] {
         self.ty(v).map_or(&[], |t| &t.dims)
@@ -224,7 +259,7 @@ impl Graph {
     /// The leaf with this name.
     #[must_use]
     pub fn leaf(&self, name: &str) -> Option<Value> {
-        self.names.get(name).map(|&node| Value { node, result: 0 })
+        self.names.get(name).map(|&node| self.value(node, 0))
     }
 
     /// How many results of all nodes refer to each node, roots included.

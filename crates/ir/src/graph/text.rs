@@ -9,6 +9,7 @@
 //!
 //! Attributes are the JSON form of the operation's payload. A parsed graph is verified before it is returned.
 
+use super::lineage::Origin;
 use super::{Graph, LeafKind, Node, NodeId, Op, Output, Region, Update, Value};
 use crate::ops::Payload;
 use crate::types::{DType, TensorType};
@@ -29,6 +30,12 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "%{}", self.node.0)?;
         if self.result > 0 { write!(f, ".{}", self.result) } else { Ok(()) }
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -65,7 +72,7 @@ impl std::str::FromStr for Graph {
     fn from_str(text: &str) -> Result<Graph, ParseError> {
         let mut g = Graph::new();
         for (i, line) in text.lines().enumerate() {
-            let mut cursor = Cursor { rest: line.trim() };
+            let mut cursor = Cursor { rest: line.trim(), origin: g.lineage.own() };
             if !cursor.rest.is_empty() {
                 cursor.line(&mut g).map_err(|what| ParseError { line: i + 1, what })?;
             }
@@ -79,6 +86,8 @@ impl std::str::FromStr for Graph {
 
 struct Cursor<'a> {
     rest: &'a str,
+    /// Of the values that are read.
+    origin: Origin,
 }
 
 impl<'a> Cursor<'a> {
@@ -169,7 +178,7 @@ impl<'a> Cursor<'a> {
         self.expect("%")?;
         let node = NodeId(self.number()?);
         let result = if self.take(".") { self.number()? } else { 0 };
-        Ok(Value { node, result })
+        Ok(Value { node, result, origin: self.origin })
     }
 
     fn ty(&mut self) -> Result<TensorType, String> {

@@ -42,7 +42,7 @@ impl Graph {
             new.outputs.push(Output { name: o.name.clone(), value: image[&o.value] });
         }
         for u in &self.updates {
-            let leaf = image[&Value { node: u.leaf, result: 0 }].node;
+            let leaf = image[&self.value(u.leaf, 0)].node;
             new.updates.push(Update { leaf, value: image[&u.value] });
         }
         (new.inherited, new.sharing, new.region) = (None, None, Region::Forward);
@@ -77,7 +77,7 @@ impl Graph {
             Some(id) if !named => id,
             _ => self.push_raw(op, inputs, types, labels.clone()),
         };
-        self.add_labels(Value { node: id, result: 0 }, &labels);
+        self.add_labels(self.value(id, 0), &labels);
         self.results(id).collect()
     }
 
@@ -146,7 +146,7 @@ impl Graph {
         image.extend(fragment.inputs.iter().copied().zip(inputs.iter().copied()));
         for id in fragment.graph.ids() {
             let node = fragment.graph.node(id);
-            if image.contains_key(&Value { node: id, result: 0 }) {
+            if image.contains_key(&fragment.graph.value(id, 0)) {
                 continue;
             }
             let mapped: Vec<Value> = node.inputs.iter().map(|v| image[v]).collect();

@@ -1,7 +1,13 @@
 //! Building: errors are collected with places, poison spreads quietly, names are checked.
 
+use griffinfly_ir::array::Array;
+use griffinfly_ir::autodiff::gradients;
+use griffinfly_ir::eval::{EvalError, eval_value};
 use griffinfly_ir::graph::{BuildError, Graph, Init, Value};
+use griffinfly_ir::optimizer::{Optimizer, attach};
 use griffinfly_ir::types::{DType, TensorType};
+use std::cmp::Ordering;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 fn errors(g: &Graph) -> Vec<BuildError> {
     g.finish().err().map_or_else(Vec::new, |e| e.0)
@@ -25,42 +31,62 @@ fn all_errors_are_collected_with_file_and_line() {
     assert!(text.contains("2 error(s)") && text.contains("f32[2,3], f32[4]"), "{text}");
 }
 
+type Call = fn(&mut Graph, Value, Value);
+
+/// Wrong uses of builder methods on x `[2, 3]` and y `[7]`.
+const CALLS: [Call; 23] = [
+    |g, x, _| _ = g.sum(x, &[5]),
+    |g, x, _| _ = g.sum_keep(x, &[5]),
+    |g, x, _| _ = g.mean(x, &[-4]),
+    |g, x, _| _ = g.max(x, &[5]),
+    |g, x, _| _ = g.argmax(x, 5),
+    |g, x, _| _ = g.softmax(x, 5),
+    |g, x, _| _ = x.softmax(g, 5),
+    |g, x, _| _ = x.log_softmax(g, -3),
+    |g, x, y| _ = g.layer_norm(x, y, y, 1e-5),
+    |g, x, y| _ = g.rms_norm(x, y, 1e-5),
+    |g, x, y| _ = g.cross_entropy(x, y),
+    |g, x, y| _ = g.cross_entropy_ignoring(x, y, 0),
+    |g, x, y| _ = g.mse(x, y),
+    |g, x, y| _ = g.embedding(x, y),
+    |g, x, y| _ = g.gt(x, y),
+    |g, x, _| _ = g.permute(x, &[0, 0]),
+    |g, x, _| _ = g.flatten(x, 9),
+    |g, x, _| _ = g.split_axis(x, 1, &[2, 0]),
+    |g, x, _| _ = g.slice(x, 1, 3, None),
+    |g, x, _| _ = g.pad(x, 2, [1, 1], 0.0),
+    |g, x, y| _ = g.concat(&[x, y], 0),
+    |g, x, y| _ = g.matmul(x, y),
+    |g, x, _| g.update(x, x),
+];
+
 /// Builder methods made of others must still blame their caller.
 #[test]
 fn every_builder_method_reports_its_caller() {
-    let calls: [fn(&mut Graph, Value, Value); 24] = [
-        |g, x, _| _ = g.sum(x, &[5]),
-        |g, x, _| _ = g.sum_keep(x, &[5]),
-        |g, x, _| _ = g.mean(x, &[-4]),
-        |g, x, _| _ = g.max(x, &[5]),
-        |g, x, _| _ = g.argmax(x, 5),
-        |g, x, _| _ = g.softmax(x, 5),
-        |g, x, _| _ = x.softmax(g, 5),
-        |g, x, _| _ = x.log_softmax(g, -3),
-        |g, x, y| _ = g.layer_norm(x, y, y, 1e-5),
-        |g, x, y| _ = g.rms_norm(x, y, 1e-5),
-        |g, x, y| _ = g.cross_entropy(x, y),
-        |g, x, y| _ = g.cross_entropy_ignoring(x, y, 0),
-        |g, x, y| _ = g.mse(x, y),
-        |g, x, y| _ = g.embedding(x, y),
-        |g, x, y| _ = g.gt(x, y),
-        |g, x, _| _ = g.permute(x, &[0, 0]),
-        |g, x, _| _ = g.flatten(x, 9),
-        |g, x, _| _ = g.split_axis(x, 1, &[2, 0]),
-        |g, x, _| _ = g.slice(x, 1, 3, None),
-        |g, x, _| _ = g.pad(x, 2, [1, 1], 0.0),
-        |g, x, y| _ = g.concat(&[x, y], 0),
-        |g, x, y| _ = g.matmul(x, y),
-        |g, x, _| g.update(x, x),
-        |g, _, _| _ = g.constant(&[1.0], [2]),
-    ];
-    for (i, call) in calls.iter().enumerate() {
+    let constant: Call = |g, _, _| _ = g.constant(&[1.0], [2]);
+    for (i, call) in CALLS.iter().chain([&constant]).enumerate() {
         let mut g = Graph::new();
         let (x, y) = (g.input("x", [2, 3]), g.input("y", [7]));
         call(&mut g, x, y);
         let e = errors(&g);
         assert_eq!(e.len(), 1, "call {i}: {e:?}");
         assert_eq!(e[0].file, file!(), "call {i}: {e:?}");
+    }
+}
+
+/// Whatever else is wrong with a call, a value of another graph is what is said, once.
+#[test]
+fn every_builder_method_refuses_values_of_another_graph() {
+    for (i, call) in CALLS.iter().enumerate() {
+        let mut other = Graph::new();
+        let (x, y) = (other.input("x", [2, 3]), other.input("y", [7]));
+        let mut g = Graph::new();
+        let (mine, _) = (g.input("x", [2, 3]), g.input("y", [7]));
+        call(&mut g, x, y);
+        let e = errors(&g);
+        assert!(matches!(&e[..], [e] if e.reason.contains("another graph")), "call {i}: {e:?}");
+        assert_eq!(e[0].file, file!(), "call {i}: {e:?}");
+        assert_eq!((g.nodes().len(), mine), (2, x), "call {i}");
     }
 }
 
@@ -94,23 +120,85 @@ impl Badly for Graph {
 #[test]
 fn values_of_another_graph_are_refused() {
     let mut other = Graph::new();
+    let twin = other.parameter("x", [1], Init::ZEROS);
     let poison = other.input("", [1]);
     let far = (0..9).map(|_| other.scalar(0.0)).last().unwrap();
-    for foreign in [poison, far] {
-        let calls: [fn(&mut Graph, Value, Value); 4] = [
+    for foreign in [twin, poison, far] {
+        let calls: [Call; 5] = [
             |g, x, v| _ = g.add(x, v),
             |g, _, v| g.output("v", v),
             |g, x, v| g.update(x, v),
             |g, x, v| g.update(v, x),
+            |g, _, v| g.update(v, v),
         ];
         for call in calls {
             let mut g = Graph::new();
             let x = g.parameter("x", [1], Init::ZEROS);
             call(&mut g, x, foreign);
-            assert_eq!(errors(&g).len(), 1);
+            let e = errors(&g);
+            assert!(matches!(&e[..], [e] if e.reason.contains("another graph")), "{e:?}");
+            assert_eq!(e[0].file, file!());
             assert_eq!(g.verify(), vec![]);
+            assert_eq!((g.ty(foreign), g.as_splat(foreign)), (None, None));
         }
     }
+    let mut g = Graph::new();
+    let x = g.parameter("x", [1], Init::ZEROS);
+    g.mirror("m", twin);
+    let loss = g.mean_all(x);
+    assert!(errors(&g)[0].reason.contains("of this graph"));
+    assert!(gradients(&mut other, loss, &[]).is_err());
+    for foreign in [twin, poison] {
+        let feeds = [("x".to_owned(), Array { ty: TensorType::f32([1]), data: vec![0.5] })].into();
+        assert_eq!(eval_value(&g, &feeds, foreign), Err(EvalError::Foreign(foreign)));
+    }
+}
+
+#[test]
+fn a_clone_takes_what_its_original_had_and_nothing_made_later() {
+    let mut g = Graph::new();
+    let x = g.input("x", [2]);
+    let mut first = g.clone();
+    let mut second = first.clone();
+    let (mine, theirs) = (g.exp(x), first.neg(x));
+    assert_eq!(mine, theirs, "both are the node after x");
+    for (graph, own, foreign) in [(&mut g, mine, theirs), (&mut first, theirs, mine)] {
+        graph.add(x, own);
+        graph.finish().unwrap();
+        assert!(graph.ty(own).is_some() && graph.ty(foreign).is_none());
+        graph.add(x, foreign);
+        assert!(errors(graph)[0].reason.contains("another graph"));
+    }
+    for later in [mine, theirs] {
+        assert_eq!(second.ty(later), None);
+    }
+    let y = second.log(x);
+    let mut rebound = second.rebind(&[("x", &[5])]).unwrap();
+    assert_eq!((rebound.dims(x), rebound.dims(y)), (&[5][..], &[5][..]));
+    rebound.add(x, y);
+    rebound.finish().unwrap();
+}
+
+/// What tells graphs apart is no part of what they are.
+#[test]
+fn two_builds_of_one_description_are_the_same() {
+    let build = || {
+        let mut g = Graph::new();
+        let (x, w) = (g.input("x", [2, 3]), g.parameter("w", [4, 3], Init::ONES));
+        let y = g.matmul_with(x, w, [false, true]).relu(&mut g);
+        let loss = g.mean_all(y);
+        g.output("loss", loss);
+        attach(&mut g, &Optimizer::adam(1e-3), loss).unwrap();
+        (g, loss)
+    };
+    let hash = |v: Value| BuildHasherDefault::<DefaultHasher>::default().hash_one(v);
+    let ((a, p), (b, q)) = (build(), build());
+    assert_eq!((p, hash(p), p.cmp(&q)), (q, hash(q), Ordering::Equal));
+    assert_eq!((&a, a.to_string(), format!("{a:?}")), (&b, b.to_string(), format!("{b:?}")));
+    assert_eq!(serde_json::to_string(&a).unwrap(), serde_json::to_string(&b).unwrap());
+    assert_eq!((a.ty(q), b.ty(p)), (None, None), "and yet they are two");
+    fn is_a_plain_handle<T: Copy + Send + Sync + 'static>(_: T) {}
+    is_a_plain_handle(p);
 }
 
 #[test]

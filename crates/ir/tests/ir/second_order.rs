@@ -15,8 +15,8 @@ fn derivatives_differentiate_again() {
             .filter(|i| s.inputs[*i].ty.dtype == DType::F32)
             .map(|i| i.to_string())
             .collect();
-        let result = s.graph().outputs()[0].value;
-        let float_result = s.graph().ty(result).unwrap().dtype == DType::F32;
+        let applied = s.graph();
+        let float_result = applied.ty(applied.outputs()[0].value).unwrap().dtype == DType::F32;
         if !small || floats.is_empty() || !float_result || s.is_without_gradient() {
             continue;
         }
