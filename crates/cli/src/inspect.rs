@@ -2,7 +2,7 @@
 
 use crate::{DeviceArgument, Failure, output};
 use clap::ValueEnum;
-use griffinfly::inspect::{Stage, text, with_updates};
+use griffinfly::inspect::{Stage, stage, with_updates};
 use griffinfly::{Device, Optimizer, models};
 
 #[derive(Debug, clap::Args)]
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     batch: u32,
     #[command(flatten)]
     device: DeviceArgument,
-    /// Print one JSON object with the text in it.
+    /// Print one JSON object: the text, and for kernels and plan a row for each dispatch.
     #[arg(long)]
     json: bool,
 }
@@ -41,18 +41,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     } else {
         model.inference()?.graph().clone()
     };
-    let shown = text(&graph, device.target(), arguments.stage)?;
+    let shown = stage(&graph, device.target(), arguments.stage)?;
     if !arguments.json {
-        return Ok(output::print(&shown)?);
+        return Ok(output::print(&shown.text)?);
     }
-    let object = serde_json::json!({
+    let mut object = serde_json::json!({
         "model": "digits",
         "train": arguments.train,
         "batch": arguments.batch,
         "backend": device.info().backend,
         "device": device.info().name,
         "stage": arguments.stage.name(),
-        "text": shown,
+        "text": shown.text,
     });
+    if let Some(dispatches) = &shown.dispatches {
+        object["dispatches"] = serde_json::to_value(dispatches)?;
+    }
     Ok(output::print(&serde_json::to_string(&object)?)?)
 }

@@ -1,10 +1,11 @@
-//! The stages of a compilation as text, for people and tools.
+//! The stages of a compilation, as text for people and as rows for tools.
 
 use crate::error::Error;
-use griffinfly_compile::program::Program;
+use griffinfly_compile::program::{Program, SectionKind, Work};
 use griffinfly_compile::{Options, compile, loops, optimised};
 use griffinfly_ir::graph::Graph;
 use griffinfly_ir::target::Target;
+use serde::Serialize;
 use std::fmt::Write as _;
 use std::str::FromStr;
 
@@ -17,7 +18,7 @@ pub enum Stage {
     Optimised,
     /// Fused loops.
     Loops,
-    /// Kernels, as WGSL.
+    /// Kernels, as WGSL, with the dispatches that use them.
     Kernels,
     /// The program: memory, levels, dispatches.
     Plan,
@@ -50,48 +51,110 @@ impl FromStr for Stage {
     }
 }
 
+/// A stage as it is shown.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// For people.
+    pub text: String,
+    /// For tools: the dispatches in the order of the program, where the stage has them (kernels, plan).
+    pub dispatches: Option<Vec<DispatchRow>>,
+}
+
+/// One dispatch of a program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DispatchRow {
+    /// Its number in the program.
+    pub dispatch: u32,
+    /// The part of the step it belongs to.
+    pub section: SectionKind,
+    /// Its level in the section. Dispatches of one level are independent.
+    pub level: usize,
+    /// How it is done: family, tiling, vector width, split.
+    pub instance: String,
+    /// Its kernel; none on the host, which runs loops.
+    pub kernel: Option<u32>,
+    /// Workgroups per dimension.
+    pub groups: Option<[u32; 3]>,
+    /// Labels of the graph's nodes it computes.
+    pub computes: Vec<String>,
+}
+
 /// A stage of the compilation of a graph for a target.
 ///
 /// # Errors
 /// Build errors, and whatever stops the compilation before that stage.
-pub fn text(graph: &Graph, target: &Target, stage: Stage) -> Result<String, Error> {
+pub fn stage(graph: &Graph, target: &Target, stage: Stage) -> Result<Shown, Error> {
     let options = Options::default();
-    Ok(match stage {
+    let of_text = |text| Shown { text, dispatches: None };
+    let of_program = |show: fn(&Program, &[DispatchRow]) -> String| -> Result<Shown, Error> {
+        let program = compile(graph, target, &options)?;
+        let rows = rows(&program);
+        Ok(Shown { text: show(&program, &rows), dispatches: Some(rows) })
+    };
+    match stage {
         Stage::Graph => {
             graph.finish()?;
-            graph.to_string()
+            Ok(of_text(graph.to_string()))
         }
-        Stage::Optimised => optimised(graph, &options)?.to_string(),
-        Stage::Loops => loops(graph, target, &options)?.to_string(),
-        Stage::Kernels => kernels(&compile(graph, target, &options)?),
-        Stage::Plan => plan(&compile(graph, target, &options)?),
-    })
+        Stage::Optimised => Ok(of_text(optimised(graph, &options)?.to_string())),
+        Stage::Loops => Ok(of_text(loops(graph, target, &options)?.to_string())),
+        Stage::Kernels => of_program(kernels),
+        Stage::Plan => of_program(|program, _| plan(program)),
+    }
 }
 
-fn kernels(program: &Program) -> String {
+fn rows(program: &Program) -> Vec<DispatchRow> {
+    let mut rows = Vec::with_capacity(program.dispatches.len());
+    for section in &program.sections {
+        for (level, dispatches) in section.levels.iter().enumerate() {
+            for id in dispatches {
+                let d = &program.dispatches[id.index()];
+                let (kernel, groups) = match &d.work {
+                    Work::Kernel { kernel, groups, .. } => (Some(kernel.0), Some(*groups)),
+                    Work::Loop => (None, None),
+                };
+                rows.push(DispatchRow {
+                    dispatch: id.0,
+                    section: section.kind,
+                    level,
+                    instance: d.instance.clone(),
+                    kernel,
+                    groups,
+                    computes: d.provenance.clone(),
+                });
+            }
+        }
+    }
+    rows
+}
+
+/// Each kernel under what it is and where it is used.
+fn kernels(program: &Program, rows: &[DispatchRow]) -> String {
     let mut out = String::new();
     for (i, kernel) in program.kernels.iter().enumerate() {
-        let uses = program.dispatches.iter().filter(|d| is_of(d, i)).count();
         // Writing to a string does not fail.
         let _ = writeln!(
             out,
-            "// kernel k{i} {} {}: workgroup {:?}, {} bytes of workgroup memory, {uses} dispatches",
+            "// kernel k{i} {} {}: workgroup {:?}, {} bytes of workgroup memory",
             kernel.name,
             kernel.numeric.name(),
             kernel.workgroup_size,
             kernel.workgroup_bytes
         );
-        let _ = writeln!(out, "{}", kernel.wgsl.trim_end());
+        for row in rows.iter().filter(|row| row.kernel == Some(i as u32)) {
+            let (groups, labels) = (row.groups.unwrap_or_default(), row.computes.join(" "));
+            let _ = writeln!(out, "//   dispatch {} {groups:?} {} # {labels}", row.dispatch, row.instance);
+        }
+        let _ = writeln!(out, "{}\n", kernel.wgsl.trim_end());
     }
     if program.kernels.is_empty() {
-        out.push_str("// the host executes the loops themselves: see the stage loops\n");
+        out.push_str("// the host has no kernels, it runs the loops themselves:\n");
+        for row in rows {
+            let _ =
+                writeln!(out, "//   dispatch {} {} # {}", row.dispatch, row.instance, row.computes.join(" "));
+        }
     }
     out
-}
-
-fn is_of(dispatch: &griffinfly_compile::program::Dispatch, kernel: usize) -> bool {
-    use griffinfly_compile::program::Work;
-    matches!(&dispatch.work, Work::Kernel { kernel: k, .. } if k.index() == kernel)
 }
 
 fn plan(program: &Program) -> String {

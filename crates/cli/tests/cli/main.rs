@@ -186,6 +186,20 @@ fn every_stage_can_be_shown() {
             assert_eq!(object["stage"], stage);
             assert_eq!(object["text"].as_str().unwrap().trim_end(), text.trim_end());
             assert!(!text.trim().is_empty(), "{stage}");
+            let rows = object["dispatches"].as_array();
+            assert_eq!(rows.is_some(), ["kernels", "plan"].contains(&stage), "{stage}");
+            for row in rows.into_iter().flatten() {
+                let instance = row["instance"].as_str().unwrap();
+                let shown = format!("{} {instance}", row["dispatch"]);
+                assert!(text.lines().any(|line| line.contains(&shown)), "{shown}");
+                assert!(!row["computes"].as_array().unwrap().is_empty(), "{row}");
+            }
         }
+    }
+    let loops = stdout(&run(&["inspect", "--device", "host", "--stage", "loops", "--train"]));
+    for part in
+        ["(image:f32[64,1,8,8], conv1.weight:f32[16,1,3,3]", "output loss = t", "update head.bias = t"]
+    {
+        assert!(loops.contains(part), "{part} is missing in\n{loops}");
     }
 }

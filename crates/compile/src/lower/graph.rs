@@ -277,12 +277,23 @@ impl LoopGraph {
     }
 }
 
+impl LoopGraph {
+    /// What a tensor is called in the text form: leaves by their name, others by number.
+    fn name(&self, t: TensorId) -> String {
+        match &self.tensor(t).source {
+            Source::Input { name, .. } | Source::State { name, .. } => name.clone(),
+            Source::StepScalar(name) | Source::Parameter(name, _) => name.clone(),
+            Source::Constant(_) | Source::Temporary => format!("t{}", t.0),
+        }
+    }
+}
+
 impl fmt::Display for LoopGraph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, n) in self.loops.iter().enumerate() {
             let list = |ts: &[TensorId]| -> String {
                 let parts: Vec<String> =
-                    ts.iter().map(|t| format!("t{}:{}", t.0, self.tensor(*t).ty)).collect();
+                    ts.iter().map(|t| format!("{}:{}", self.name(*t), self.tensor(*t).ty)).collect();
                 parts.join(", ")
             };
             let labels: Vec<&str> = n.labels.iter().map(String::as_str).collect();
@@ -296,8 +307,9 @@ impl fmt::Display for LoopGraph {
             )?;
         }
         for (name, t) in &self.outputs {
-            writeln!(f, "output {name} = t{}", t.0)?;
+            writeln!(f, "output {name} = {}", self.name(*t))?;
         }
-        self.updates.iter().try_for_each(|u| writeln!(f, "update t{} = t{}", u.leaf.0, u.value.0))
+        let update = |u: &Update| (self.name(u.leaf), self.name(u.value));
+        self.updates.iter().map(update).try_for_each(|(leaf, value)| writeln!(f, "update {leaf} = {value}"))
     }
 }
