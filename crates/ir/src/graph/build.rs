@@ -139,6 +139,7 @@ impl Graph {
         self.value(node, 0)
     }
 
+    /// The number of a label, which is added if it is new.
     pub(super) fn intern(&mut self, label: String) -> u32 {
         let at = self.labels.iter().position(|l| *l == label).unwrap_or_else(|| {
             self.labels.push(label);

@@ -135,7 +135,7 @@ impl<'a> Cursor<'a> {
         };
         self.expect("@")?;
         let labels: Vec<String> = self.json()?;
-        let labels: BTreeSet<u32> = labels.into_iter().map(|l| intern(g, l)).collect();
+        let labels: BTreeSet<u32> = labels.into_iter().map(|l| g.intern(l)).collect();
         if let Payload::Leaf(leaf) = &payload {
             if !matches!(leaf.kind, LeafKind::Constant(_)) {
                 g.check_name(&leaf.name)?;
@@ -200,12 +200,4 @@ impl<'a> Cursor<'a> {
         self.rest = self.rest.get(at..).unwrap_or("").trim_start();
         Ok(value)
     }
-}
-
-fn intern(g: &mut Graph, label: String) -> u32 {
-    let at = g.labels.iter().position(|l| *l == label).unwrap_or_else(|| {
-        g.labels.push(label);
-        g.labels.len() - 1
-    });
-    at as u32
 }

@@ -1,6 +1,6 @@
 //! The gradient of layer normalisation with respect to its operand.
 
-use super::{Rows, leading, need_f32, row_of};
+use super::{Rows, infer_norm_grad, leading, row_of};
 use crate::array::Array;
 use crate::graph::{Graph, Value};
 use crate::loops::{Body, Combine, Phase};
@@ -65,16 +65,9 @@ impl Rule for LayerNormGrad {
     }
 
     fn infer(&self, inputs: &[TensorType]) -> Result<Vec<TensorType>, String> {
-        let x = &inputs[0];
-        let Some(&n) = x.dims.last() else {
-            return Err("a scalar has no axis to normalise".into());
-        };
-        need_f32("the operand", x, &x.dims)?;
-        need_f32("mean", &inputs[1], leading(x))?;
-        need_f32("rstd", &inputs[2], leading(x))?;
-        need_f32("gamma", &inputs[3], &[n])?;
-        need_f32("the gradient", &inputs[4], &x.dims)?;
-        Ok(vec![x.clone(), TensorType::f32(leading(x))])
+        let mut results = infer_norm_grad(inputs, &["mean", "rstd"])?;
+        results.push(TensorType::f32(leading(&inputs[0])));
+        Ok(results)
     }
 
     fn gradient(&self, vjp: &mut Vjp<'_>) -> Result<(), String> {

@@ -1,11 +1,9 @@
 //! Log-softmax along one axis and its gradient.
 
-use super::{Rows, need_f32, row_of, row_statistics, shift, sum_of_exponentials, total};
+use super::{Rows, infer_softmax, infer_softmax_grad, row_of, row_statistics, shift, softmax_phases, total};
 use crate::array::Array;
 use crate::graph::{Graph, Value};
 use crate::loops::{Body, Combine, Phase};
-use crate::ops::reduce::check_axes;
-use crate::ops::rule::need_dtype;
 use crate::ops::{Lowering, Payload, Rule, SampleInput, Signature, Vjp};
 use crate::real::Real;
 use crate::scalar::UnaryFn;
@@ -24,9 +22,7 @@ impl Rule for LogSoftmax {
     }
 
     fn infer(&self, inputs: &[TensorType]) -> Result<Vec<TensorType>, String> {
-        need_dtype("the operand", &inputs[0], DType::F32)?;
-        check_axes(&[self.axis], &inputs[0])?;
-        Ok(vec![inputs[0].clone()])
+        infer_softmax(&inputs[0], self.axis)
     }
 
     fn gradient(&self, vjp: &mut Vjp<'_>) -> Result<(), String> {
@@ -46,8 +42,7 @@ impl Rule for LogSoftmax {
     fn lower(&self, io: &Signature<'_>) -> Lowering {
         let x = &io.inputs[0];
         let rows = Rows::along(x, self.axis);
-        let max = Phase { body: Body::of_load(0, x, rows.element()), combines: vec![Combine::Max] };
-        let phases = vec![max, sum_of_exponentials(x, &rows)];
+        let phases = softmax_phases(x, &rows);
         let mut body = Body::new();
         let v = body.load(0, x, rows.element());
         let e = &mut body.expr;
@@ -81,10 +76,7 @@ impl Rule for LogSoftmaxGrad {
     }
 
     fn infer(&self, inputs: &[TensorType]) -> Result<Vec<TensorType>, String> {
-        check_axes(&[self.axis], &inputs[0])?;
-        need_f32("the result", &inputs[0], &inputs[0].dims)?;
-        need_f32("the gradient", &inputs[1], &inputs[0].dims)?;
-        Ok(vec![inputs[0].clone()])
+        infer_softmax_grad(inputs, self.axis)
     }
 
     /// With u the upstream gradient and `p = exp y`: `dy = -u p sum dy`, `ddy = u - sum p u`.

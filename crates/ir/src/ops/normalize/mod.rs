@@ -14,7 +14,7 @@ pub(crate) use log_softmax::{LogSoftmax, LogSoftmaxGrad};
 pub(crate) use rms_norm::{RmsNorm, RmsNormGrad};
 pub(crate) use softmax::{Softmax, SoftmaxGrad};
 
-use super::reduce::row_split;
+use super::reduce::{check_axes, row_split};
 use super::rule::need_dtype;
 use super::{Lowering, Signature};
 use crate::array::Array;
@@ -96,6 +96,12 @@ pub(crate) fn sum_of_exponentials(x: &TensorType, rows: &Rows) -> Phase {
     Phase { body, combines: vec![Combine::Sum] }
 }
 
+/// The phases of softmax and log-softmax of operand 0: maximum (carry 0), then sum of exponentials (carry 1).
+fn softmax_phases(x: &TensorType, rows: &Rows) -> Vec<Phase> {
+    let max = Phase { body: Body::of_load(0, x, rows.element()), combines: vec![Combine::Max] };
+    vec![max, sum_of_exponentials(x, rows)]
+}
+
 /// `exp(x - shift)`.
 pub(crate) fn exponential(e: &mut ScalarExpr, x: ScalarId) -> ScalarId {
     let m = shift(e);
@@ -128,6 +134,22 @@ pub(crate) fn row_of<R: Real>(x: &Array<R>, point: &[usize], axis: usize) -> Vec
         .collect()
 }
 
+/// The type of softmax or log-softmax of an operand along an axis.
+fn infer_softmax(x: &TensorType, axis: usize) -> Result<Vec<TensorType>, String> {
+    need_dtype("the operand", x, DType::F32)?;
+    check_axes(&[axis], x)?;
+    Ok(vec![x.clone()])
+}
+
+/// The type of the gradient of softmax or log-softmax along an axis, from its inputs: the result and its gradient.
+fn infer_softmax_grad(inputs: &[TensorType], axis: usize) -> Result<Vec<TensorType>, String> {
+    let y = &inputs[0];
+    check_axes(&[axis], y)?;
+    need_f32("the result", y, &y.dims)?;
+    need_f32("the gradient", &inputs[1], &y.dims)?;
+    Ok(vec![y.clone()])
+}
+
 /// Checks a row of `f32` to normalise with weights of its length.
 fn check_norm(x: &TensorType, weights: &[(&str, &TensorType)], eps: F32) -> Result<usize, String> {
     need_dtype("the operand", x, DType::F32)?;
@@ -144,6 +166,22 @@ fn check_norm(x: &TensorType, weights: &[(&str, &TensorType)], eps: F32) -> Resu
         return Err(format!("eps must be finite and not negative, it is {}", eps.get()));
     }
     Ok(n)
+}
+
+/// The type of the gradient of a norm with respect to its operand, from its inputs: the operand, the named statistics with
+/// one element per row, gamma, and the gradient of the result.
+fn infer_norm_grad(inputs: &[TensorType], statistics: &[&str]) -> Result<Vec<TensorType>, String> {
+    let (x, after) = (&inputs[0], 1 + statistics.len());
+    let Some(&n) = x.dims.last() else {
+        return Err("a scalar has no axis to normalise".into());
+    };
+    need_f32("the operand", x, &x.dims)?;
+    for (what, statistic) in statistics.iter().zip(&inputs[1..after]) {
+        need_f32(what, statistic, leading(x))?;
+    }
+    need_f32("gamma", &inputs[after], &[n])?;
+    need_f32("the gradient", &inputs[after + 1], &x.dims)?;
+    Ok(vec![x.clone()])
 }
 
 /// Checks that a tensor is `f32` of these dimensions.

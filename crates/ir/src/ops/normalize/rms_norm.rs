@@ -1,6 +1,6 @@
 //! Root-mean-square normalisation over the last axis (Zhang and Sennrich 2019), with weight; and its gradient.
 
-use super::{Rows, check_norm, leading, need_f32, row_of};
+use super::{Rows, check_norm, infer_norm_grad, leading, row_of};
 use crate::array::Array;
 use crate::attr::F32;
 use crate::graph::{Graph, Value};
@@ -138,15 +138,7 @@ impl Rule for RmsNormGrad {
     }
 
     fn infer(&self, inputs: &[TensorType]) -> Result<Vec<TensorType>, String> {
-        let x = &inputs[0];
-        let Some(&n) = x.dims.last() else {
-            return Err("a scalar has no axis to normalise".into());
-        };
-        need_f32("the operand", x, &x.dims)?;
-        need_f32("rstd", &inputs[1], leading(x))?;
-        need_f32("gamma", &inputs[2], &[n])?;
-        need_f32("the gradient", &inputs[3], &x.dims)?;
-        Ok(vec![x.clone()])
+        infer_norm_grad(inputs, &["rstd"])
     }
 
     fn gradient(&self, vjp: &mut Vjp<'_>) -> Result<(), String> {

@@ -1,11 +1,11 @@
 //! Softmax along one axis and its gradient.
 
-use super::{Rows, exponential, need_f32, row_of, row_statistics, sum_of_exponentials, total};
+use super::{
+    Rows, exponential, infer_softmax, infer_softmax_grad, row_of, row_statistics, softmax_phases, total,
+};
 use crate::array::Array;
 use crate::graph::{Graph, Value};
 use crate::loops::{Body, Combine, Phase};
-use crate::ops::reduce::check_axes;
-use crate::ops::rule::need_dtype;
 use crate::ops::{Lowering, Payload, Rule, SampleInput, Signature, Vjp};
 use crate::real::Real;
 use crate::types::{DType, TensorType};
@@ -23,9 +23,7 @@ impl Rule for Softmax {
     }
 
     fn infer(&self, inputs: &[TensorType]) -> Result<Vec<TensorType>, String> {
-        need_dtype("the operand", &inputs[0], DType::F32)?;
-        check_axes(&[self.axis], &inputs[0])?;
-        Ok(vec![inputs[0].clone()])
+        infer_softmax(&inputs[0], self.axis)
     }
 
     fn gradient(&self, vjp: &mut Vjp<'_>) -> Result<(), String> {
@@ -45,8 +43,7 @@ impl Rule for Softmax {
     fn lower(&self, io: &Signature<'_>) -> Lowering {
         let x = &io.inputs[0];
         let rows = Rows::along(x, self.axis);
-        let max = Phase { body: Body::of_load(0, x, rows.element()), combines: vec![Combine::Max] };
-        let phases = vec![max, sum_of_exponentials(x, &rows)];
+        let phases = softmax_phases(x, &rows);
         let mut body = Body::new();
         let v = body.load(0, x, rows.element());
         let e = exponential(&mut body.expr, v);
@@ -80,10 +77,7 @@ impl Rule for SoftmaxGrad {
     }
 
     fn infer(&self, inputs: &[TensorType]) -> Result<Vec<TensorType>, String> {
-        check_axes(&[self.axis], &inputs[0])?;
-        need_f32("the result", &inputs[0], &inputs[0].dims)?;
-        need_f32("the gradient", &inputs[1], &inputs[0].dims)?;
-        Ok(vec![inputs[0].clone()])
+        infer_softmax_grad(inputs, self.axis)
     }
 
     /// With u the upstream gradient: `ddy = y (u - sum y u)`, the operation itself;
