@@ -6,7 +6,7 @@
 
 use crate::error::CompileError;
 use crate::fuse::update::{self, UpdateGroup};
-use crate::lower::{LoopGraph, Phase, Source, TensorId};
+use crate::lower::{LoopGraph, Phase, Source, TensorId, pack};
 use crate::program::SectionKind;
 use std::collections::HashMap;
 
@@ -32,6 +32,8 @@ pub struct Schedule {
 pub fn run(loops: &LoopGraph) -> Result<Schedule, CompileError> {
     let mut graph = loops.clone();
     let in_place = update::settle(&mut graph);
+    // Copies of outputs and updates may read step scalars.
+    pack(&mut graph);
     graph.sort()?;
     graph.check()?;
     let kinds = sections(&graph);

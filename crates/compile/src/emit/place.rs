@@ -147,10 +147,11 @@ fn is_output(graph: &LoopGraph, t: TensorId) -> bool {
 
 fn place_rest(graph: &LoopGraph, target: &Target, out: &mut Placement) {
     let limit = target.chunk_bytes();
+    place_scalars(graph, limit, out);
     for (i, t) in graph.tensors.iter().enumerate() {
         let role = match &t.source {
             Source::Input { .. } => Role::Inputs,
-            Source::StepScalar(_) => Role::Scalars,
+            Source::StepScalar(_) if out.places[i].is_none() => Role::Scalars,
             Source::State { mirrors: None, .. } => Role::State,
             Source::Constant(_) if t.splat().is_none() => Role::Constants,
             _ => continue,
@@ -161,6 +162,18 @@ fn place_rest(graph: &LoopGraph, target: &Target, out: &mut Placement) {
         if out.places[t.index()].is_none() {
             let bytes = graph.tensor(*t).ty.bytes() as u64;
             out.places[t.index()] = Some(out.append(&Role::Outputs, bytes, limit));
+        }
+    }
+}
+
+/// The slot of the step scalars, and in it the scalars themselves.
+fn place_scalars(graph: &LoopGraph, limit: u64, out: &mut Placement) {
+    for (i, t) in graph.tensors.iter().enumerate() {
+        let Source::StepSlot(members) = &t.source else { continue };
+        let slot = out.append(&Role::Scalars, t.ty.bytes() as u64, limit);
+        out.places[i] = Some(slot);
+        for (k, member) in members.iter().enumerate() {
+            out.places[member.index()] = Some(Place { offset: slot.offset + 4 * k as u64, ..slot });
         }
     }
 }

@@ -19,7 +19,7 @@ pub enum Lane {
     Mirror(String),
     /// The parameter's gradient.
     Gradient,
-    /// A scalar shared by the whole group.
+    /// Scalars shared by the whole group: each load reads one element, the same for every element of the parameter.
     Shared(u32),
 }
 
@@ -137,7 +137,7 @@ pub fn groups(graph: &LoopGraph, in_place: &HashMap<TensorId, TensorId>) -> Vec<
         }
         taken.extend(gradients);
         let LoopKind::Map(map) = &node.l.kind else { continue };
-        let key = format!("{:?} {operands:?} {results:?}", flat_body(map, node));
+        let key = format!("{:?} {operands:?} {results:?}", flat_body(map, &operands));
         match out.iter_mut().find(|(k, _)| *k == key) {
             Some((_, g)) => g.members.push((i, parameter)),
             None => out.push((key, UpdateGroup { members: vec![(i, parameter)], operands, results })),
@@ -146,13 +146,14 @@ pub fn groups(graph: &LoopGraph, in_place: &HashMap<TensorId, TensorId>) -> Vec<
     out.into_iter().map(|(_, g)| g).collect()
 }
 
-/// The body over one flat axis, as it is for every member of a group.
+/// The body over one flat axis, as it is for every member of a group with these operands.
 #[must_use]
-pub fn flat_body(map: &Map, node: &LoopNode) -> Body {
+pub fn flat_body(map: &Map, operands: &[Lane]) -> Body {
     let mut body = map.body.clone();
     for load in &mut body.loads {
-        let scalar = node.l.operands[load.operand].dims.is_empty();
-        load.access = if scalar { Access::identity(0) } else { Access::identity(1) };
+        if !matches!(operands[load.operand], Lane::Shared(_)) {
+            load.access = Access::identity(1);
+        }
     }
     body
 }
@@ -169,7 +170,7 @@ pub fn window(group: &UpdateGroup, node: &LoopNode, elements: usize) -> Loop {
     let kind = match &node.l.kind {
         LoopKind::Map(map) => LoopKind::Map(Map {
             domain: vec![elements],
-            body: flat_body(map, node),
+            body: flat_body(map, &group.operands),
             stores: (0..results.len()).map(|r| Store::identity(r, 1)).collect(),
         }),
         other => other.clone(),
@@ -193,22 +194,28 @@ fn lanes(
             Source::State { mirrors: Some((kind, of)), .. } => {
                 (of == name).then(|| Lane::Mirror(kind.clone()))
             }
-            Source::StepScalar(_) => Some(Lane::Shared(t.0)),
+            Source::StepScalar(_) | Source::StepSlot(_) => Some(Lane::Shared(t.0)),
             Source::Temporary if graph.tensor(t).ty == graph.tensor(parameter).ty => Some(Lane::Gradient),
             _ => None,
         }
     };
-    let pointwise = map.body.loads.iter().all(|l| {
-        let ty = &node.l.operands[l.operand];
-        ty.dims.is_empty() || l.access.is_identity(&ty.dims, &map.domain)
+    let operands: Vec<Lane> = node.inputs.iter().map(|t| lane(*t)).collect::<Option<_>>()?;
+    let results: Option<Vec<Lane>> = node.outputs.iter().map(|t| lane(*in_place.get(t)?)).collect();
+    let pointwise = map.body.loads.iter().all(|l| match operands[l.operand] {
+        Lane::Shared(_) => is_one_element(&l.access),
+        _ => l.access.is_identity(&node.l.operands[l.operand].dims, &map.domain),
     });
     let flat = node.phase == Phase::Update && pointwise && !map.body.expr.nodes().iter().any(uses_axes);
-    let operands: Option<Vec<Lane>> = node.inputs.iter().map(|t| lane(*t)).collect();
-    let results: Option<Vec<Lane>> = node.outputs.iter().map(|t| lane(*in_place.get(t)?)).collect();
     if !flat || graph.tensor(parameter).ty.dims.is_empty() {
         return None;
     }
-    Some((parameter, operands?, results?))
+    Some((parameter, operands, results?))
+}
+
+/// Whether the access reads the same element everywhere.
+fn is_one_element(access: &Access) -> bool {
+    let fixed = access.coords.iter().all(|c| c.as_constant().is_some());
+    fixed && access.valid.is_empty() && access.dynamic.is_none()
 }
 
 fn uses_axes(n: &griffinfly_ir::scalar::ScalarNode) -> bool {

@@ -44,6 +44,8 @@ pub enum Source {
     },
     /// A scalar set by the host each step.
     StepScalar(String),
+    /// Scalars set by the host each step, one element for each of these tensors, whose bytes it holds.
+    StepSlot(Vec<TensorId>),
     /// Owned by the weights.
     Parameter(String, LeafKind),
     /// Owned by the session.

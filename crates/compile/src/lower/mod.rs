@@ -1,11 +1,13 @@
 //! Lowering: every operation of an expanded graph becomes a loop over tensors.
 //!
 //! Input: a graph of leaves and operations that lower to loops. Output: a [`LoopGraph`]. Constants that are one number are
-//! written into the bodies; nothing else is joined here.
+//! written into the bodies, and step scalars are read from one slot (`scalars`); nothing else is joined here.
 
 mod graph;
+mod scalars;
 
 pub use graph::{LoopGraph, LoopNode, Phase, Source, Tensor, TensorId, Update};
+pub(crate) use scalars::pack;
 
 use crate::error::CompileError;
 use griffinfly_ir::graph::{Graph, LeafKind, NodeId, Region, Value};
@@ -50,6 +52,7 @@ pub fn run(g: &Graph) -> Result<LoopGraph, CompileError> {
             out.updates.push(Update { leaf, value: image[&u.value] });
         }
     }
+    pack(&mut out);
     Ok(out)
 }
 

@@ -108,7 +108,7 @@ pub enum Role {
 pub struct Place {
     /// The arena.
     pub arena: ArenaId,
-    /// Byte offset in it, a multiple of 256.
+    /// Byte offset in it: a multiple of 4 for step scalars, which lie side by side, and of 256 for everything else.
     pub offset: u64,
 }
 

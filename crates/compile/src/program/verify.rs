@@ -3,7 +3,7 @@
 //! Invariants: every id exists; places and bindings lie in their arenas at aligned offsets; kernels respect the target; each
 //! dispatch is in exactly one section and level; dispatches of one level do not conflict; a dispatch writes only where it may.
 
-use super::{BindingAccess, Dispatch, Place, Program, Role, Work};
+use super::{BindingAccess, Dispatch, ExternalKind, Place, Program, Role, Work};
 use griffinfly_ir::target::{Backend, TENSOR_ALIGNMENT, Target};
 
 impl Program {
@@ -20,7 +20,9 @@ impl Program {
             }
         }
         for e in &self.externals {
-            faults.extend(self.range_fault(e.place, e.ty.bytes() as u64, &e.name));
+            // Kernels bind all step scalars together, so one of them need not lie where a binding may start.
+            let alignment = if e.kind == ExternalKind::StepScalar { 4 } else { TENSOR_ALIGNMENT };
+            faults.extend(self.range_fault_at(alignment, e.place, e.ty.bytes() as u64, &e.name));
         }
         for c in &self.constants {
             faults.extend(self.range_fault(c.place, c.words.len() as u64 * 4, "constant"));
@@ -33,11 +35,15 @@ impl Program {
     }
 
     fn range_fault(&self, place: Place, bytes: u64, what: &str) -> Option<String> {
+        self.range_fault_at(TENSOR_ALIGNMENT, place, bytes, what)
+    }
+
+    fn range_fault_at(&self, alignment: u64, place: Place, bytes: u64, what: &str) -> Option<String> {
         let Some(arena) = self.arenas.get(place.arena.index()) else {
             return Some(format!("{what}: arena {} does not exist", place.arena.0));
         };
         let inside = place.offset.saturating_add(bytes) <= arena.bytes;
-        let aligned = place.offset.is_multiple_of(TENSOR_ALIGNMENT);
+        let aligned = place.offset.is_multiple_of(alignment);
         (!inside || !aligned)
             .then(|| format!("{what}: {bytes} bytes at {} of an arena of {}", place.offset, arena.bytes))
     }

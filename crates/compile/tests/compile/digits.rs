@@ -1,10 +1,13 @@
 //! The digits network: its training program stays small.
 
 use super::programs::{check, feeds};
+use griffinfly_compile::program::{ExternalKind, Role, SectionKind};
 use griffinfly_compile::{Options, compile};
 use griffinfly_ir::graph::{Graph, Init, Value};
 use griffinfly_ir::ops::Window2d;
-use griffinfly_ir::optimizer::{AdamConfig, Optimizer, SgdConfig, attach};
+use griffinfly_ir::optimizer::{
+    AdamConfig, CORRECTION1, CORRECTION2, LEARNING_RATE, Optimizer, SgdConfig, attach,
+};
 use griffinfly_ir::target::Target;
 
 fn affine(g: &mut Graph, name: &str, y: Value, dims: &[usize]) -> Value {
@@ -56,4 +59,28 @@ fn a_training_step_of_a_convolutional_network_equals_the_oracle() {
     let g = digits(3, &Optimizer::Sgd(SgdConfig::default()));
     g.finish().expect("builds");
     check(&g, &feeds(&g), "digits");
+}
+
+#[test]
+fn adam_trains_on_the_smallest_device() {
+    let target = Target::minimal_vulkan();
+    for optimizer in [Optimizer::adam(1e-3), Optimizer::adamw(1e-3)] {
+        let p = compile(&digits(64, &optimizer), &target, &Options::default()).expect("compiles");
+        let most = p.dispatches.iter().map(|d| d.bindings.len()).max();
+        assert_eq!(most, Some(8), "the update has all the bindings there are\n{p}");
+        assert_eq!(p.kernels.iter().map(|k| k.bindings.len()).max(), Some(8));
+        let updates = p.sections.iter().filter(|s| s.kind == SectionKind::Update);
+        assert_eq!(updates.flat_map(|s| &s.levels).map(Vec::len).sum::<usize>(), 1, "{p}");
+    }
+}
+
+#[test]
+fn step_scalars_lie_side_by_side_and_keep_their_names() {
+    let g = digits(4, &Optimizer::adamw(1e-3));
+    let p = compile(&g, &Target::host(), &Options::default()).expect("compiles");
+    let scalars = p.externals.iter().filter(|e| e.kind == ExternalKind::StepScalar);
+    let scalars: Vec<_> = scalars.map(|e| (e.name.as_str(), e.place.offset)).collect();
+    assert_eq!(scalars, [(LEARNING_RATE, 0), (CORRECTION1, 4), (CORRECTION2, 8)]);
+    let arenas: Vec<u64> = p.arenas.iter().filter(|a| a.role == Role::Scalars).map(|a| a.bytes).collect();
+    assert_eq!(arenas, [256]);
 }

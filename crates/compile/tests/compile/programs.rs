@@ -160,3 +160,19 @@ fn a_training_step_is_fused_and_its_updates_are_one_dispatch() {
     assert_eq!(dispatches, 2, "one multi-tensor update, one for the running state\n{p}");
     assert!(p.dispatches.len() <= 12, "{} dispatches\n{p}", p.dispatches.len());
 }
+
+#[test]
+fn step_scalars_can_be_read_named_and_kept() {
+    let mut g = Graph::new();
+    let x = g.input("x", [3, 5]);
+    let [a, b, c] = ["a", "b", "c"].map(|name| g.step_scalar(name));
+    let y = g.mul(x, b);
+    let y = g.add(y, c);
+    let kept = g.state("kept", [], 0.5);
+    g.output("y", y);
+    g.output("b", b);
+    g.output("again", b);
+    g.update(kept, a);
+    g.finish().expect("builds");
+    check(&g, &feeds(&g), "step scalars");
+}
