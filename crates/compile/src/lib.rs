@@ -1,7 +1,7 @@
 //! The compiler of Griffinfly: a graph becomes a program.
 //!
 //! ```text
-//! Graph --rewrite--> Graph --lower--> LoopGraph --fuse--> LoopGraph --schedule--> levels --plan, emit--> Program
+//! Graph --guard, rewrite--> Graph --lower--> LoopGraph --fuse--> LoopGraph --schedule--> levels --plan, emit--> Program
 //! ```
 //!
 //! Every pass is pure: input by reference, a new value out, a typed error where the input can be at fault. [`compile`] runs
@@ -10,6 +10,7 @@
 mod emit;
 mod error;
 pub mod fuse;
+mod guard;
 pub mod lower;
 pub mod memory;
 pub mod program;
@@ -50,16 +51,25 @@ impl Default for Options {
 /// Build errors of the graph, a broken invariant found by a verifier, a tensor over a limit of the target, a loop no kernel
 /// of the target can run.
 pub fn compile(graph: &Graph, target: &Target, options: &Options) -> Result<Program, CompileError> {
-    let loops = loops(graph, target, options)?;
+    graph.finish()?;
+    let (graph, guard) = guard::run(graph);
+    let loops = fused(&optimise(&graph, options)?, target, options)?;
     let schedule = schedule::run(&loops)?;
-    emit::run(&schedule, target, options)
+    let mut program = emit::run(&schedule, target, options)?;
+    program.id_guard = guard.and_then(|g| g.of(&program));
+    Ok(program)
 }
 
-/// The optimised graph of a compilation: rewritten, composites expanded, equal nodes shared, dead nodes dropped.
+/// The optimised graph of a compilation: ids made on the device guarded, rewritten, composites expanded, equal nodes shared, dead nodes dropped.
 ///
 /// # Errors
 /// Build errors of the graph, a fault found by the verifier.
 pub fn optimised(graph: &Graph, options: &Options) -> Result<Graph, CompileError> {
+    graph.finish()?;
+    optimise(&guard::run(graph).0, options)
+}
+
+fn optimise(graph: &Graph, options: &Options) -> Result<Graph, CompileError> {
     graph.finish()?;
     check_graph(graph)?;
     let rewritten = if options.rewrite { rewritten(graph) } else { graph.clone() };
@@ -82,8 +92,11 @@ fn rewritten(graph: &Graph) -> Graph {
 /// # Errors
 /// As [`optimised`], and faults of loops.
 pub fn loops(graph: &Graph, target: &Target, options: &Options) -> Result<LoopGraph, CompileError> {
-    let optimised = optimised(graph, options)?;
-    let mut loops = lower::run(&optimised)?;
+    fused(&optimised(graph, options)?, target, options)
+}
+
+fn fused(optimised: &Graph, target: &Target, options: &Options) -> Result<LoopGraph, CompileError> {
+    let mut loops = lower::run(optimised)?;
     if options.fuse {
         loops = fuse::run(loops, target);
     }

@@ -45,7 +45,7 @@ pub fn run(loops: &LoopGraph) -> Result<Schedule, CompileError> {
             first = delay_copies(&graph, &in_place, &mut place, first);
         }
     }
-    let groups = update::groups(&graph, &in_place);
+    let groups = update::groups(&graph, &in_place, &|i| place[i].1);
     Ok(Schedule { graph, place, levels: first, in_place, groups })
 }
 

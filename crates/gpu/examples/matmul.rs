@@ -146,6 +146,7 @@ fn program(device: &dyn Device, l: &Loop, choice: &Choice) -> Result<Program, St
         dispatches: vec![],
         sections: vec![Section { kind: SectionKind::ForwardBackward, levels: vec![] }],
         memory: MemoryReport::default(),
+        id_guard: None,
     };
     let operands: Vec<_> =
         l.operands.iter().map(|ty| arena(&mut program, Role::Constants, ty.bytes())).collect();

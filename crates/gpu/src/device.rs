@@ -121,7 +121,7 @@ pub trait Executor: Send {
     /// are in flight. Inputs not written keep the value of the last step that wrote them.
     ///
     /// # Errors
-    /// Not an input, wrong byte count, device lost.
+    /// Not an input, wrong byte count, an id out of range (nothing is written), device lost.
     fn write(&mut self, external: usize, bytes: &[u8]) -> Result<(), GpuError>;
 
     /// Submits a step and returns at once.

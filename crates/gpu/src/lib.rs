@@ -11,6 +11,7 @@
 mod device;
 mod error;
 pub mod host;
+mod ids;
 pub mod vulkan;
 
 pub use device::{Buffer, Device, DeviceInfo, Executor, Sections, StepTiming, Ticket};

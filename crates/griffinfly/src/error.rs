@@ -37,6 +37,22 @@ pub enum Error {
     /// Inputs that do not fit the program.
     #[error(transparent)]
     Input(#[from] InputError),
+    /// An id made on the device (computed, or kept in a parameter or state) was out of range. It was read as the nearest
+    /// allowed one, so the outputs of the step mean nothing and are not given. No update happened in that step or in those
+    /// submitted after it: parameters and state are as before it.
+    #[error(
+        "an id that the device computed for {operation} is not in 0..{limit}{}: nothing was updated by the step, nor by those \
+         submitted after it",
+        crate::inputs::or(*ignore)
+    )]
+    DeviceId {
+        /// Labels of the operation that uses the id.
+        operation: String,
+        /// Ids must be below this.
+        limit: i32,
+        /// An id that is allowed besides.
+        ignore: Option<i32>,
+    },
     /// A valid file whose content does not fit.
     #[error("{} does not fit: {}", path.display(), list(faults))]
     Checkpoint {

@@ -131,7 +131,7 @@ pub enum InputError {
     },
 }
 
-fn or(ignore: Option<i32>) -> String {
+pub(crate) fn or(ignore: Option<i32>) -> String {
     ignore.map(|id| format!(" or {id}")).unwrap_or_default()
 }
 

@@ -42,6 +42,7 @@ pub mod data;
 mod definition;
 mod device;
 mod error;
+mod id_flag;
 mod inputs;
 pub mod inspect;
 pub mod models;

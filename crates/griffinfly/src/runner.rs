@@ -5,6 +5,7 @@
 
 use crate::device::Device;
 use crate::error::Error;
+use crate::id_flag::IdFlag;
 use crate::inputs::{self, Input, Slot};
 use crate::outputs::{Data, Output, Outputs};
 use crate::tensors::{Entry, Tensors};
@@ -29,6 +30,7 @@ pub(crate) struct Runner {
     program: Arc<Program>,
     slots: Vec<Slot>,
     outputs: Vec<usize>,
+    id_flag: Option<IdFlag>,
     /// The version of the weights that the prepare section saw.
     prepared: Option<u64>,
     preparation: Duration,
@@ -55,12 +57,26 @@ impl Runner {
             }
         }
         let executor = device.backend().instantiate(program.clone(), &bound)?;
-        let outputs = externals(&program, |kind| *kind == ExternalKind::Output);
+        let id_flag = IdFlag::find(&program, &bound);
+        let hidden = id_flag.as_ref().map(IdFlag::output);
+        let mut outputs = externals(&program, |kind| *kind == ExternalKind::Output);
+        outputs.retain(|external| Some(*external) != hidden);
         let slots = slots(graph, &program, scalars);
         let weights = weights.clone();
         let preparation = start.elapsed();
         let (prepared, timeout) = (None, TIMEOUT);
-        Ok(Runner { weights, state, executor, program, slots, outputs, prepared, preparation, timeout })
+        Ok(Runner {
+            weights,
+            state,
+            executor,
+            program,
+            slots,
+            outputs,
+            id_flag,
+            prepared,
+            preparation,
+            timeout,
+        })
     }
 
     pub(crate) fn program(&self) -> &Arc<Program> {
@@ -127,9 +143,28 @@ impl Runner {
         }
     }
 
+    /// Waits for a step; fails where an id made on the device was out of range, in it or before it.
+    fn wait(&mut self, ticket: Ticket) -> Result<(), Error> {
+        self.executor.wait(ticket, self.timeout)?;
+        let Some(flag) = &self.id_flag else { return Ok(()) };
+        let mut bytes = [0; 4];
+        self.executor.read(ticket, flag.output(), &mut bytes)?;
+        flag.check(bytes)
+    }
+
+    /// Fails where some step submitted so far met an id made on the device that is out of range.
+    pub(crate) fn check_ids(&self) -> Result<(), Error> {
+        self.id_flag.as_ref().map_or(Ok(()), |flag| flag.check_now(self.weights.device()))
+    }
+
+    /// Lets updates happen again after such an id, from the next submission on.
+    pub(crate) fn forget_ids(&self) -> Result<(), Error> {
+        self.id_flag.as_ref().map_or(Ok(()), |flag| flag.clear(self.weights.device()))
+    }
+
     /// All outputs of a step.
     pub(crate) fn outputs(&mut self, ticket: Ticket) -> Result<Outputs, Error> {
-        self.executor.wait(ticket, self.timeout)?;
+        self.wait(ticket)?;
         let mut all = Vec::with_capacity(self.outputs.len());
         for &external in &self.outputs {
             let e = &self.program.externals[external];
@@ -142,7 +177,7 @@ impl Runner {
 
     /// One `f32` scalar output of a step.
     pub(crate) fn scalar(&mut self, ticket: Ticket, external: usize) -> Result<f32, Error> {
-        self.executor.wait(ticket, self.timeout)?;
+        self.wait(ticket)?;
         let mut bytes = [0; 4];
         self.executor.read(ticket, external, &mut bytes)?;
         Ok(f32::from_ne_bytes(bytes))
@@ -194,7 +229,8 @@ fn check_places(program: &Program, weights: &Weights) -> Result<(), Error> {
 
 type Bound = Vec<(ArenaId, Arc<dyn Buffer>)>;
 
-/// Buffers for everything the session owns, with its initial content.
+/// Buffers for everything the session owns, with its initial content. The flag of ids has a place but no name: it is in
+/// no checkpoint.
 fn state(program: &Program, device: &Device) -> Result<(Tensors, Bound), Error> {
     let mut bound: Bound = Vec::new();
     let owned = |role: &Role| matches!(role, Role::Mirror(_) | Role::State);
@@ -209,7 +245,11 @@ fn state(program: &Program, device: &Device) -> Result<(Tensors, Bound), Error> 
         }
     }
     let mut entries = Vec::new();
-    for e in program.externals.iter().filter(|e| e.kind == ExternalKind::State) {
+    let hidden = program.id_guard.as_ref().map(|guard| guard.state);
+    for (i, e) in program.externals.iter().enumerate().filter(|(_, e)| e.kind == ExternalKind::State) {
+        if Some(i) == hidden {
+            continue;
+        }
         let Some(arena) = at(e.place.arena) else {
             let faults = vec![format!("state '{}' lies in an arena of another role", e.name)];
             return Err(CompileError::Faults { stage: "program", faults }.into());

@@ -49,12 +49,17 @@ impl Session {
     ///
     /// # Errors
     /// Unknown, repeated or missing inputs, wrong dtypes and lengths, ids out of range; weights without values; device
-    /// lost; timeout. Nothing is uploaded unless all inputs fit.
+    /// lost; timeout. Nothing is uploaded unless all inputs fit. Ids that the device computes are checked while it runs:
+    /// where one is out of range there are no outputs, and the state is as before.
     pub fn run(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<Outputs, Error> {
         let inputs = self.runner.check(inputs)?;
         self.runner.feed(&inputs)?;
         let ticket = self.runner.submit()?;
-        self.runner.outputs(ticket)
+        let outputs = self.runner.outputs(ticket);
+        if matches!(outputs, Err(Error::DeviceId { .. })) {
+            self.runner.forget_ids()?;
+        }
+        outputs
     }
 
     /// Loads parameters, and the state the graph has, from a checkpoint. State of an optimizer is passed over.

@@ -43,6 +43,7 @@ pub(crate) fn run(schedule: &Schedule, target: &Target, options: &Options) -> Re
         loops,
         dispatches,
         sections,
+        id_guard: None,
     };
     let faults = program.verify();
     if faults.is_empty() { Ok(program) } else { Err(CompileError::Faults { stage: "program", faults }) }

@@ -113,9 +113,13 @@ fn is_in_place(graph: &LoopGraph, u: &Update) -> bool {
     node.phase == Phase::Update && pointwise && alone && !named && map.domain == *dims
 }
 
-/// The groups of update loops that can run as one multi-tensor dispatch.
+/// The groups of update loops that can run as one multi-tensor dispatch: those of one level.
 #[must_use]
-pub fn groups(graph: &LoopGraph, in_place: &HashMap<TensorId, TensorId>) -> Vec<UpdateGroup> {
+pub fn groups(
+    graph: &LoopGraph,
+    in_place: &HashMap<TensorId, TensorId>,
+    level: &dyn Fn(usize) -> usize,
+) -> Vec<UpdateGroup> {
     let consumers = graph.consumers();
     let mut taken: Vec<TensorId> = Vec::new();
     let mut out: Vec<(String, UpdateGroup)> = Vec::new();
@@ -137,7 +141,7 @@ pub fn groups(graph: &LoopGraph, in_place: &HashMap<TensorId, TensorId>) -> Vec<
         }
         taken.extend(gradients);
         let LoopKind::Map(map) = &node.l.kind else { continue };
-        let key = format!("{:?} {operands:?} {results:?}", flat_body(map, &operands));
+        let key = format!("{} {:?} {operands:?} {results:?}", level(i), flat_body(map, &operands));
         match out.iter_mut().find(|(k, _)| *k == key) {
             Some((_, g)) => g.members.push((i, parameter)),
             None => out.push((key, UpdateGroup { members: vec![(i, parameter)], operands, results })),
@@ -195,6 +199,7 @@ fn lanes(
                 (of == name).then(|| Lane::Mirror(kind.clone()))
             }
             Source::StepScalar(_) | Source::StepSlot(_) => Some(Lane::Shared(t.0)),
+            Source::Temporary if graph.tensor(t).ty.dims.is_empty() => Some(Lane::Shared(t.0)),
             Source::Temporary if graph.tensor(t).ty == graph.tensor(parameter).ty => Some(Lane::Gradient),
             _ => None,
         }

@@ -68,6 +68,44 @@ pub struct Program {
     pub sections: Vec<Section>,
     /// What the memory planner did.
     pub memory: MemoryReport,
+    /// The flag that ids made on the device raise, where there are such ids.
+    #[serde(default)]
+    pub id_guard: Option<IdGuard>,
+}
+
+/// How a program tells that an id made on the device was out of range.
+///
+/// The flag is 0 while all is well and else `checks.len() - i` for the first failed check i. Once raised it stays until the
+/// host writes 0 into the state, and no update of the program has an effect while it is raised, that of the step which
+/// raised it included.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdGuard {
+    /// The external, a state of one `f32`, that keeps the flag.
+    pub state: usize,
+    /// The external, an output of one `f32`, that gives it after each step.
+    pub output: usize,
+    /// What is checked.
+    pub checks: Vec<IdCheck>,
+}
+
+impl IdGuard {
+    /// The check a raised flag tells of; `None` for a flag that is not raised, or that no program of this guard makes.
+    #[must_use]
+    pub fn failed(&self, flag: f32) -> Option<&IdCheck> {
+        let number = (0..self.checks.len()).find(|i| (self.checks.len() - i) as f32 == flag)?;
+        self.checks.get(number)
+    }
+}
+
+/// A use of ids that are made on the device.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct IdCheck {
+    /// Labels of the operation that uses them.
+    pub operation: String,
+    /// Ids must be in `0..limit`.
+    pub limit: i32,
+    /// An id that is allowed besides.
+    pub ignore: Option<i32>,
 }
 
 /// A contiguous piece of memory: one buffer, or one buffer per step in flight for the ring roles.

@@ -5,6 +5,7 @@
 
 use super::{BindingAccess, Dispatch, ExternalKind, Place, Program, Role, Work};
 use griffinfly_ir::target::{Backend, TENSOR_ALIGNMENT, Target};
+use griffinfly_ir::types::TensorType;
 
 impl Program {
     /// All broken invariants; empty for a sound program.
@@ -31,7 +32,20 @@ impl Program {
             self.check_dispatch(i, d, &mut faults);
         }
         self.check_levels(&mut faults);
+        self.check_guard(&mut faults);
         faults
+    }
+
+    fn check_guard(&self, faults: &mut Vec<String>) {
+        let Some(guard) = &self.id_guard else { return };
+        for (what, index, kind) in
+            [("state", guard.state, ExternalKind::State), ("output", guard.output, ExternalKind::Output)]
+        {
+            let flag = self.externals.get(index);
+            if !flag.is_some_and(|e| e.kind == kind && e.ty == TensorType::f32([])) {
+                faults.push(format!("the {what} of the id flag, external {index}, is no scalar {what}"));
+            }
+        }
     }
 
     fn range_fault(&self, place: Place, bytes: u64, what: &str) -> Option<String> {

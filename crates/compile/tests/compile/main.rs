@@ -4,6 +4,7 @@
 
 mod digits;
 mod golden;
+mod guard;
 mod programs;
 mod random;
 mod rules;

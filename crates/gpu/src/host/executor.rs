@@ -7,6 +7,7 @@ use super::memory::View;
 use super::plan::Plan;
 use crate::device::{Buffer, Executor, Sections, StepTiming, Ticket};
 use crate::error::GpuError;
+use crate::ids::Ids;
 use griffinfly_compile::program::{ArenaId, Binding, DispatchId, External, ExternalKind, Place, Program};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -189,6 +190,9 @@ impl Executor for HostExecutor {
             return Err(usage(&e.name, "is not an input"));
         }
         check_bytes(e, bytes.len())?;
+        if let Some(detail) = Ids::of(&e.kind).and_then(|ids| ids.fault(bytes)) {
+            return Err(usage(format!("writing `{}`", e.name), detail));
+        }
         let _exclusive = self.shared.lock();
         let written = self.place(e.place).is_some_and(|(b, at)| b.words().write_bytes(at, bytes));
         if written { Ok(()) } else { Err(usage(&e.name, "lies outside its arena")) }

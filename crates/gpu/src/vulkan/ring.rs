@@ -11,6 +11,7 @@ use super::bind::not_checked;
 use super::context::Context;
 use super::memory::{Home, RawBuffer, Request};
 use crate::error::GpuError;
+use crate::ids::Ids;
 use griffinfly_compile::program::{ExternalKind, Place, Program};
 use std::sync::Arc;
 
@@ -33,12 +34,6 @@ struct Input {
     bytes: Vec<u8>,
     /// How often it was written.
     version: u64,
-}
-
-#[derive(Clone, Copy)]
-struct Ids {
-    limit: i32,
-    ignore: Option<i32>,
 }
 
 /// An output in the readback buffer of each slot.
@@ -95,9 +90,7 @@ impl Ring {
             let detail = format!("{} bytes, not {}", bytes.len(), input.bytes.len());
             return Err(GpuError::Usage { what: what(), detail });
         }
-        if let Some((position, id)) = input.ids.and_then(|ids| ids.first_bad(bytes)) {
-            let limit = input.ids.map_or(0, |ids| ids.limit);
-            let detail = format!("id {id} at position {position} is not in 0..{limit}");
+        if let Some(detail) = input.ids.and_then(|ids| ids.fault(bytes)) {
             return Err(GpuError::Usage { what: what(), detail });
         }
         input.bytes.copy_from_slice(bytes);
@@ -133,19 +126,11 @@ impl Ring {
     }
 }
 
-impl Ids {
-    fn first_bad(self, bytes: &[u8]) -> Option<(usize, i32)> {
-        let ids = bytes.chunks_exact(4).filter_map(|word| word.try_into().ok()).map(i32::from_ne_bytes);
-        ids.enumerate().find(|(_, id)| !(0..self.limit).contains(id) && Some(*id) != self.ignore)
-    }
-}
-
 fn input(external: &griffinfly_compile::program::External) -> Option<Input> {
-    let ids = match external.kind {
-        ExternalKind::Input { id_limit, ignore } => id_limit.map(|limit| Ids { limit, ignore }),
-        ExternalKind::StepScalar => None,
-        ExternalKind::Parameter | ExternalKind::State | ExternalKind::Output => return None,
-    };
+    if !matches!(external.kind, ExternalKind::Input { .. } | ExternalKind::StepScalar) {
+        return None;
+    }
+    let ids = Ids::of(&external.kind);
     Some(Input {
         name: external.name.clone(),
         place: external.place,

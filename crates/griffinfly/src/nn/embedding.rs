@@ -17,7 +17,8 @@ impl Embedding {
         Embedding { name: name.into(), count, width }
     }
 
-    /// Adds the layer: ids `[..]` give `[.., width]`. Ids are checked when they are set.
+    /// Adds the layer: ids `[..]` give `[.., width]`. Ids that are an input are checked when they are set, ids computed by
+    /// the model while a step runs.
     #[track_caller]
     pub fn apply(&self, g: &mut Graph, ids: Value) -> Value {
         g.layer(&self.name, |g| {

@@ -3,8 +3,9 @@
 //! Several steps can be in flight: [`Trainer::submit`] returns as soon as a step is queued and hands out losses late.
 //! Learning rate and bias corrections are step scalars, so a change needs no new program.
 //!
-//! Invariants: a step counts once it was submitted; a failed submission leaves parameters, state and step as they were; a
-//! checkpoint holds exactly what the submitted steps made, so that going on from it gives the same bits as never having
+//! Invariants: a step counts once it was submitted, unless an id that the device computed turns out to be out of range: such a
+//! step and those in flight after it change nothing and do not count; a failed submission leaves parameters, state and step
+//! as they were; a checkpoint holds exactly what the submitted steps made, so that going on from it gives the same bits as never having
 //! stopped.
 
 mod resume;
@@ -85,12 +86,14 @@ impl Trainer {
     /// Runs one step and waits for its loss: that of the parameters before the update.
     ///
     /// # Errors
-    /// Inputs that do not fit, as for [`crate::Session::run`]; a failed submission; device lost; timeout.
+    /// Inputs that do not fit, as for [`crate::Session::run`]; an id computed on the device that is out of range, in this
+    /// step or in one in flight ([`Error::DeviceId`]: from that step on nothing was updated, [`Trainer::steps`] tells which
+    /// was the last good one, and training can go on); a failed submission; device lost; timeout.
     pub fn step(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<f32, Error> {
         let inputs = self.runner.check(inputs)?;
         self.settle(0)?;
         let ticket = self.enqueue(&inputs)?;
-        let loss = self.runner.scalar(ticket, self.loss)?;
+        let loss = self.runner.scalar(ticket, self.loss).map_err(|e| self.undone(e))?;
         self.pending.clear();
         Ok(loss)
     }
@@ -103,7 +106,7 @@ impl Trainer {
         let inputs = self.runner.check(inputs)?;
         self.settle(0)?;
         let ticket = self.enqueue(&inputs)?;
-        let outputs = self.runner.outputs(ticket)?;
+        let outputs = self.runner.outputs(ticket).map_err(|e| self.undone(e))?;
         self.pending.clear();
         Ok(outputs)
     }
@@ -158,7 +161,8 @@ impl Trainer {
     /// Writes parameters, state, step, learning rate and optimizer to a safetensors file, as a whole or not at all.
     ///
     /// # Errors
-    /// An unwritable path, a full disk, device lost. What was at the path is still there.
+    /// An unwritable path, a full disk, device lost; an id computed by a step in flight that is out of range (the next step
+    /// or [`Trainer::finish`] reports it again and sets the number of steps right). What was at the path is still there.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.write_checkpoint(path.as_ref())
     }
@@ -245,11 +249,22 @@ impl Trainer {
     fn settle(&mut self, in_flight: usize) -> Result<(), Error> {
         while self.pending.len() > in_flight {
             let Some(ticket) = self.pending.front().copied() else { break };
-            let loss = self.runner.scalar(ticket, self.loss)?;
+            let loss = self.runner.scalar(ticket, self.loss).map_err(|e| self.undone(e))?;
             self.pending.pop_front();
             self.losses.push_back(loss);
         }
         Ok(())
+    }
+
+    /// After an error of the oldest step in flight: where the device refused its ids, it and those after it changed nothing
+    /// and do not count.
+    fn undone(&mut self, error: Error) -> Error {
+        if !matches!(error, Error::DeviceId { .. }) {
+            return error;
+        }
+        self.step = self.step.saturating_sub(self.pending.len() as u64);
+        self.pending.clear();
+        self.runner.forget_ids().err().unwrap_or(error)
     }
 }
 

@@ -16,6 +16,7 @@ impl Trainer {
     pub(super) fn write_checkpoint(&self, path: &Path) -> Result<(), Error> {
         let (weights, state) = (self.weights().tensors(), self.runner.state());
         self.weights().check_set()?;
+        self.runner.check_ids()?;
         let mut metadata = checkpoint::metadata(&[state]);
         metadata.insert(STEP.into(), self.step.to_string());
         metadata.insert(LEARNING_RATE.into(), format!("{:?}", self.learning_rate));

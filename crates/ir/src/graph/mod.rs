@@ -18,6 +18,7 @@ mod transform;
 mod verify;
 
 pub use build::{BuildError, BuildErrors};
+pub use ids::UncheckedIds;
 pub use leaf::{ConstantData, IdLimit, Init, Leaf, LeafKind};
 pub use text::ParseError;
 pub use transform::Replace;

@@ -50,7 +50,7 @@ impl Graph {
     }
 
     /// Nodes some root needs, and all named leaves.
-    fn live(&self) -> Vec<bool> {
+    pub(super) fn live(&self) -> Vec<bool> {
         let mut live = vec![false; self.nodes.len()];
         let roots = self.outputs.iter().map(|o| o.value).chain(self.updates.iter().map(|u| u.value));
         roots.for_each(|v| live[v.node.index()] = true);
@@ -63,6 +63,11 @@ impl Graph {
             }
         }
         live
+    }
+
+    /// Removes all updates and gives them, for a pass that declares others in their place.
+    pub fn take_updates(&mut self) -> Vec<Update> {
+        std::mem::take(&mut self.updates)
     }
 
     fn copy_node(

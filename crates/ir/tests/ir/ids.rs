@@ -71,3 +71,67 @@ fn ids_of_ids_are_limited_separately() {
     assert_eq!(limit_of(&g, "ids"), Some(IdLimit { limit: 5, ignore: None }));
     assert_eq!(limit_of(&g, "map"), Some(IdLimit { limit: 3, ignore: None }));
 }
+
+/// The uses no host can check, as (user, limit, ignored id).
+fn unchecked(g: &Graph) -> Vec<(String, i32, Option<i32>)> {
+    g.finish().unwrap();
+    let found = g.unchecked_ids();
+    found.iter().map(|u| (g.provenance(u.user).join(" "), u.limit.limit, u.limit.ignore)).collect()
+}
+
+fn word(g: &mut Graph, x: i32) -> griffinfly_ir::graph::Value {
+    let ty = griffinfly_ir::types::TensorType::new(griffinfly_ir::types::DType::I32, []);
+    g.constant_words(std::sync::Arc::from([x as u32]), ty)
+}
+
+#[test]
+fn ids_that_only_move_need_no_further_check() {
+    let mut g = Graph::new();
+    let (ids, map) = (g.input_ids("ids", [2, 6]), g.input_ids("map", [5]));
+    let table = g.parameter("table", [3, 2], Init::ZEROS);
+    let mapped = g.embedding(map, ids);
+    let padded = g.pad(mapped, 0, [1, 1], 2.0);
+    let flat = g.flatten(padded, 0);
+    let last = word(&mut g, 2);
+    let last = g.insert_axes(last, &[0]);
+    let all = g.concat(&[flat, last], 0);
+    let y = g.embedding(table, all);
+    g.output("y", y);
+    assert_eq!(unchecked(&g), []);
+}
+
+#[test]
+fn ids_made_on_the_device_are_found_once_per_use() {
+    use griffinfly_ir::optimizer::{Optimizer, attach};
+    let mut g = Graph::new();
+    let (a, b) = (g.input_ids("a", [4]), g.input_ids("b", [4]));
+    let table = g.parameter("table", [7, 3], Init::ZEROS);
+    let sum = g.add(a, b);
+    let y = g.scoped("lookup", |g| g.embedding(table, sum));
+    let padded = g.pad(a, 0, [0, 1], 9.0);
+    let first = g.slice(padded, 0, 0, Some(4));
+    let again = g.scoped("again", |g| g.embedding(table, first));
+    let y = g.add(y, again);
+    let (loss, _) = g.scoped("loss", |g| g.cross_entropy_ignoring(y, sum, -1));
+    let stored = g.parameter("unused", [2, 2], Init::ZEROS);
+    g.embedding(stored, sum);
+    attach(&mut g, &Optimizer::sgd(0.1), loss).unwrap();
+    let found = |name: &str, limit, ignore| (name.to_string(), limit, ignore);
+    let expected = [
+        found("lookup.embedding", 7, None),
+        found("again.embedding", 7, None),
+        found("loss.cross_entropy", 3, Some(-1)),
+    ];
+    assert_eq!(unchecked(&g), expected);
+}
+
+#[test]
+fn constants_out_of_range_are_found() {
+    for (id, count) in [(0, 0), (6, 0), (7, 1), (-1, 1)] {
+        let mut g = Graph::new();
+        let (id, table) = (word(&mut g, id), g.parameter("table", [7, 3], Init::ZEROS));
+        let y = g.embedding(table, id);
+        g.output("y", y);
+        assert_eq!(unchecked(&g).len(), count);
+    }
+}

@@ -52,6 +52,7 @@ impl Suite {
             dispatches: vec![],
             sections: vec![section],
             memory: MemoryReport::default(),
+            id_guard: None,
         };
         Suite { target: target.clone(), program, cases: vec![] }
     }

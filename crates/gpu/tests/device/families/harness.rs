@@ -156,6 +156,7 @@ fn assemble(target: &Target, cases: &[Case], layouts: &[Layout], bytes: u64) -> 
         dispatches: Vec::new(),
         sections: Vec::new(),
         memory: MemoryReport::default(),
+        id_guard: None,
     };
     let mut levels: Vec<Vec<DispatchId>> = Vec::new();
     for (number, (case, layout)) in cases.iter().zip(layouts).enumerate() {

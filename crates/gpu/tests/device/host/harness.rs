@@ -35,6 +35,7 @@ pub(super) fn empty_program(arenas: Vec<Arena>) -> Program {
         dispatches: vec![],
         sections: vec![Section { kind: SectionKind::ForwardBackward, levels: vec![] }],
         memory: MemoryReport::default(),
+        id_guard: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::device::accumulator;
 use super::harness::{STATE, buffer_of, device, program_of, run_program};
 use super::known::{identity, matmul};
-use griffinfly_compile::program::{ArenaId, DispatchId, KernelId, LoopId, Program, Role, Work};
+use griffinfly_compile::program::{ArenaId, DispatchId, ExternalKind, KernelId, LoopId, Program, Role, Work};
 use griffinfly_gpu::{Buffer, GpuError};
 use griffinfly_ir::index::{Access, IndexExpr, Store};
 use griffinfly_ir::loops::{Body, Loop, LoopKind, Map};
@@ -128,6 +128,25 @@ fn host_refuses_calls_that_do_not_fit() {
     assert!(executor.read(ticket, 0, &mut [0; 20]).is_err(), "an input");
     assert!(executor.read(ticket, 9, &mut [0; 20]).is_err(), "missing");
     executor.read(ticket, 1, &mut [0; 20]).unwrap();
+}
+
+#[test]
+fn host_refuses_ids_out_of_range() {
+    let device = device(1);
+    let mut program = accumulator();
+    program.externals[0].kind = ExternalKind::Input { id_limit: Some(10), ignore: Some(-100) };
+    program.externals[0].ty = TensorType::new(DType::I32, [5]);
+    let state = buffer_of(device.as_ref(), &[0; 64]);
+    let mut executor = device.instantiate(Arc::new(program), &[(STATE, state)]).unwrap();
+    let mut write = |values: [i32; 5]| {
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
+        executor.write(0, &bytes)
+    };
+    write([0, 9, -100, 5, 1]).unwrap();
+    for bad in [10, -1, i32::MIN, i32::MAX] {
+        let error = write([0, 9, bad, 5, 1]).unwrap_err().to_string();
+        assert!(error.contains(&format!("id {bad} at position 2 is not in 0..10")), "{error}");
+    }
 }
 
 #[test]

@@ -92,6 +92,7 @@ impl Builder {
             dispatches: vec![],
             sections: vec![],
             memory: MemoryReport::default(),
+            id_guard: None,
         })
     }
 

@@ -3,6 +3,7 @@
 
 mod agreement;
 mod fresh_process;
+mod ids;
 mod resume;
 
 use griffinfly::gpu::vulkan::{self, OpenOptions, Selector, ValidationLog};
