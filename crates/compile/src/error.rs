@@ -34,6 +34,21 @@ pub enum CompileError {
         /// The target.
         device: String,
     },
+    /// A byte budget below the smallest plan.
+    #[error(
+        "the program needs {needed} bytes, the budget is {budget}: {fixed} are parameters, state, inputs, outputs and constants, the others hold at the fullest moment {}",
+        holders.iter().map(|(label, bytes)| format!("{label} ({bytes})")).collect::<Vec<_>>().join(", ")
+    )]
+    Budget {
+        /// Bytes of the smallest plan found.
+        needed: u64,
+        /// The budget.
+        budget: u64,
+        /// Bytes that no plan can change.
+        fixed: u64,
+        /// The largest temporaries at the fullest moment of that plan: label and bytes.
+        holders: Vec<(String, u64)>,
+    },
     /// No kernel of the target can run a loop.
     #[error("no kernel for {archetype} ({label}): {source}")]
     Kernel {

@@ -37,11 +37,19 @@ pub struct Options {
     pub rewrite: bool,
     /// How temporaries share memory.
     pub memory: memory::Mode,
+    /// Most bytes of all arenas together, one copy of those that exist once per step in flight.
+    pub budget: Option<u64>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { contract: Contract::Strict, fuse: true, rewrite: true, memory: memory::Mode::Memory }
+        Self {
+            contract: Contract::Strict,
+            fuse: true,
+            rewrite: true,
+            memory: memory::Mode::Speed,
+            budget: None,
+        }
     }
 }
 
@@ -49,7 +57,7 @@ impl Default for Options {
 ///
 /// # Errors
 /// Build errors of the graph, a broken invariant found by a verifier, a tensor over a limit of the target, a loop no kernel
-/// of the target can run.
+/// of the target can run, a byte budget below the smallest plan.
 pub fn compile(graph: &Graph, target: &Target, options: &Options) -> Result<Program, CompileError> {
     graph.finish()?;
     let (graph, guard) = guard::run(graph);

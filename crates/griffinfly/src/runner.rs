@@ -7,11 +7,12 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::id_flag::IdFlag;
 use crate::inputs::{self, Input, Slot};
+use crate::memory::Memory;
 use crate::outputs::{Data, Output, Outputs};
 use crate::tensors::{Entry, Tensors};
 use crate::weights::Weights;
+use griffinfly_compile::CompileError;
 use griffinfly_compile::program::{ArenaId, ExternalKind, Program, Role};
-use griffinfly_compile::{CompileError, Options, compile};
 use griffinfly_gpu::{Buffer, Executor, Sections, Ticket};
 use griffinfly_ir::graph::{Graph, LeafKind};
 use griffinfly_ir::layout::parameters;
@@ -43,11 +44,16 @@ pub(crate) struct Checked<'a>(Vec<(usize, Input<'a>)>);
 impl Runner {
     /// Compiles a graph for the device of the weights and binds it to them. `scalars` are step scalars that are not
     /// asked of the user.
-    pub(crate) fn new(graph: &Graph, weights: &Weights, scalars: &[&str]) -> Result<Runner, Error> {
+    pub(crate) fn new(
+        graph: &Graph,
+        weights: &Weights,
+        scalars: &[&str],
+        memory: Memory,
+    ) -> Result<Runner, Error> {
         let start = Instant::now();
         check_parameters(graph, weights)?;
         let device = weights.device();
-        let program = Arc::new(compile(graph, device.target(), &Options::default())?);
+        let program = memory.compile(graph, device)?;
         check_places(&program, weights)?;
         let (state, owned) = state(&program, device)?;
         let mut bound = owned;
@@ -56,7 +62,8 @@ impl Runner {
                 bound.push((ArenaId(i as u32), buffer.clone()));
             }
         }
-        let executor = device.backend().instantiate(program.clone(), &bound)?;
+        let executor = memory.instantiate(graph, program, (device, &bound))?;
+        let program = executor.program().clone();
         let id_flag = IdFlag::find(&program, &bound);
         let hidden = id_flag.as_ref().map(IdFlag::output);
         let mut outputs = externals(&program, |kind| *kind == ExternalKind::Output);

@@ -5,6 +5,7 @@ use crate::definition::InferenceGraph;
 use crate::device::Device;
 use crate::error::Error;
 use crate::inputs::Input;
+use crate::memory::Memory;
 use crate::outputs::Outputs;
 use crate::runner::Runner;
 use crate::weights::Weights;
@@ -16,6 +17,7 @@ use std::time::Duration;
 pub struct Session {
     graph: InferenceGraph,
     runner: Runner,
+    memory: Memory,
 }
 
 impl Session {
@@ -33,16 +35,24 @@ impl Session {
     /// # Errors
     /// Parameters that are not those of the weights, and as [`Session::new`].
     pub fn with_weights(graph: InferenceGraph, weights: &Weights) -> Result<Session, Error> {
-        let runner = Runner::new(graph.graph(), weights, &[])?;
-        Ok(Session { graph, runner })
+        Session::with_memory(graph, weights, Memory::default())
     }
 
-    /// A session for other input dimensions over the same weights, with state of its own.
+    /// The same, with a say in how much device memory it takes.
+    ///
+    /// # Errors
+    /// A budget below the smallest plan, and as [`Session::with_weights`].
+    pub fn with_memory(graph: InferenceGraph, weights: &Weights, memory: Memory) -> Result<Session, Error> {
+        let runner = Runner::new(graph.graph(), weights, &[], memory)?;
+        Ok(Session { graph, runner, memory })
+    }
+
+    /// A session for other input dimensions over the same weights, with state of its own and the same wishes for memory.
     ///
     /// # Errors
     /// Unknown inputs, operations that do not fit the new shapes, and as [`Session::new`].
     pub fn rebind(&self, shapes: &[(&str, &[usize])]) -> Result<Session, Error> {
-        Session::with_weights(self.graph.rebind(shapes)?, self.runner.weights())
+        Session::with_memory(self.graph.rebind(shapes)?, self.runner.weights(), self.memory)
     }
 
     /// Runs one step. Every input the outputs depend on is given by name.

@@ -1,6 +1,7 @@
 //! Dispatches: loops become kernels with bindings and geometry, or host loops.
 
 use super::place::Placement;
+use super::temporaries::Steps;
 use crate::error::CompileError;
 use crate::fuse::update::{self, Lane, UpdateGroup};
 use crate::lower::{LoopNode, TensorId};
@@ -44,9 +45,7 @@ pub(super) struct Emitted {
     /// Loops.
     pub(super) loops: Vec<Loop>,
     /// Dispatches in a valid sequential order.
-    pub(super) dispatches: Vec<Dispatch>,
-    /// Section of each dispatch.
-    pub(super) sections: Vec<SectionKind>,
+    pub(super) steps: Steps,
 }
 
 /// The pieces of a schedule in a valid sequential order, realised where they are loops of the graph.
@@ -92,7 +91,7 @@ pub(super) fn emit(
     placement: &Placement,
     target: &Target,
 ) -> Result<Emitted, CompileError> {
-    let mut e = Emitter { schedule, placement, target, kernels: Kernels::default(), out: Vec::new() };
+    let mut e = Emitter { schedule, placement, target, kernels: Kernels::default(), steps: Steps::default() };
     let mut loops = Vec::new();
     for (p, piece) in pieces.iter().enumerate() {
         match &piece.what {
@@ -115,8 +114,7 @@ pub(super) fn emit(
         }
     }
     let kernels = e.kernels.compile()?;
-    let (dispatches, sections) = e.out.into_iter().unzip();
-    Ok(Emitted { kernels, loops, dispatches, sections })
+    Ok(Emitted { kernels, loops, steps: e.steps })
 }
 
 /// Where operands, results and scratch lie.
@@ -130,7 +128,7 @@ struct Emitter<'a> {
     placement: &'a Placement,
     target: &'a Target,
     kernels: Kernels,
-    out: Vec<(Dispatch, SectionKind)>,
+    steps: Steps,
 }
 
 impl Emitter<'_> {
@@ -169,7 +167,7 @@ impl Emitter<'_> {
             let instance = format!("host {:?}", l.archetype());
             let d =
                 Dispatch { work: Work::Loop, source, bindings, instance, provenance: piece.labels.clone() };
-            self.out.push((d, piece.section));
+            self.steps.push(d, piece);
             return Ok(());
         }
         for instance in &piece.realisation.dispatches {
@@ -179,7 +177,7 @@ impl Emitter<'_> {
             let (parameters, groups) = (instance.parameters.clone(), instance.groups);
             let work = Work::Kernel { kernel, parameters, groups };
             let (instance, provenance) = (instance.name.clone(), piece.labels.clone());
-            self.out.push((Dispatch { work, source, bindings, instance, provenance }, piece.section));
+            self.steps.push(Dispatch { work, source, bindings, instance, provenance }, piece);
         }
         Ok(())
     }

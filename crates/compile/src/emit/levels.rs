@@ -1,29 +1,33 @@
-//! Levels from byte ranges.
+//! Levels: dispatches that run together.
 //!
-//! Dispatches come in a valid sequential order. A dispatch must come after every earlier one with which it shares bytes that
-//! either writes (read after write, write after read, write after write); its level is one more than the largest level of
-//! those. Levels are therefore as wide as memory allows, and correct whatever the planner did.
+//! The level of a dispatch is one more than the largest level of those it must come after. Levels are therefore as wide as
+//! memory allows, and correct whatever the planner did.
 
+use super::order::dependencies;
 use crate::program::{Binding, BindingAccess, Dispatch, DispatchId, SectionKind};
 
-/// The levels of one section.
+/// The levels of each section that has dispatches, in the order of the sections.
 pub(super) fn run(
     dispatches: &[Dispatch],
     sections: &[SectionKind],
-    kind: SectionKind,
-) -> Vec<Vec<DispatchId>> {
-    let mut placed: Vec<(usize, usize)> = Vec::new();
-    let mut levels: Vec<Vec<DispatchId>> = Vec::new();
-    for (i, d) in dispatches.iter().enumerate().filter(|(i, _)| sections[*i] == kind) {
-        let after = placed.iter().filter(|(j, _)| conflict(&dispatches[*j], d)).map(|(_, l)| l + 1).max();
-        let level = after.unwrap_or(0);
-        if levels.len() <= level {
-            levels.resize(level + 1, Vec::new());
+) -> Vec<(SectionKind, Vec<Vec<DispatchId>>)> {
+    let after = dependencies(dispatches, sections);
+    let mut level = vec![0; dispatches.len()];
+    let mut out = Vec::new();
+    for kind in super::order::SECTIONS {
+        let mut levels: Vec<Vec<DispatchId>> = Vec::new();
+        for i in (0..dispatches.len()).filter(|i| sections[*i] == kind) {
+            level[i] = after[i].iter().map(|d| level[*d] + 1).max().unwrap_or(0);
+            if levels.len() <= level[i] {
+                levels.resize(level[i] + 1, Vec::new());
+            }
+            levels[level[i]].push(DispatchId(i as u32));
         }
-        levels[level].push(DispatchId(i as u32));
-        placed.push((i, level));
+        if !levels.is_empty() {
+            out.push((kind, levels));
+        }
     }
-    levels
+    out
 }
 
 /// Whether two dispatches must not run at the same time.

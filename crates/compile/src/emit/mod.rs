@@ -1,18 +1,21 @@
 //! Emission: a scheduled loop graph becomes a program.
 //!
-//! `place` gives every tensor its bytes, `dispatch` makes kernels (or host loops) of the loops, `levels` groups the dispatches
-//! into levels by the byte ranges they touch. The finished program passes its own verifier before it is returned.
+//! `place` gives every tensor that outlives a step its bytes, `dispatch` makes kernels (or host loops) of the loops, `order`
+//! finds which dispatches must come after which, `temporaries` gives what is left its bytes and orders the dispatches, and
+//! `levels` groups them by the byte ranges they touch. The finished program passes its own verifier before it is returned.
 
 mod dispatch;
 mod levels;
+mod order;
 mod place;
+mod temporaries;
 
 pub(crate) use levels::conflict;
 
 use crate::Options;
 use crate::error::CompileError;
 use crate::lower::Source;
-use crate::program::{External, ExternalKind, FORMAT, MemoryReport, Program, Role, Section, SectionKind};
+use crate::program::{External, ExternalKind, FORMAT, Program, Section};
 use crate::schedule::Schedule;
 use griffinfly_ir::target::Target;
 use place::Placement;
@@ -23,13 +26,12 @@ use place::Placement;
 /// A tensor over a limit of the target, a loop no kernel of the target runs, a fault the program verifier finds.
 pub(crate) fn run(schedule: &Schedule, target: &Target, options: &Options) -> Result<Program, CompileError> {
     let pieces = dispatch::pieces(schedule, target)?;
-    let placement = place::run(schedule, &pieces, target, options.memory)?;
-    let dispatch::Emitted { kernels, loops, dispatches, sections } =
-        dispatch::emit(schedule, pieces, &placement, target)?;
-    let sections = [SectionKind::Prepare, SectionKind::ForwardBackward, SectionKind::Update]
+    let mut placement = place::run(schedule, &pieces, target)?;
+    let dispatch::Emitted { kernels, loops, steps } = dispatch::emit(schedule, pieces, &placement, target)?;
+    let (steps, memory) = temporaries::run(schedule, &mut placement, steps, (target, options))?;
+    let sections = levels::run(&steps.dispatches, &steps.sections)
         .into_iter()
-        .map(|kind| Section { kind, levels: levels::run(&dispatches, &sections, kind) })
-        .filter(|s| !s.levels.is_empty())
+        .map(|(kind, levels)| Section { kind, levels })
         .collect();
     let program = Program {
         format: FORMAT,
@@ -37,11 +39,11 @@ pub(crate) fn run(schedule: &Schedule, target: &Target, options: &Options) -> Re
         target: target.clone(),
         externals: externals(schedule, &placement),
         constants: place::constants(&schedule.graph, &placement),
-        memory: report(&placement),
+        memory,
         arenas: placement.arenas,
         kernels,
         loops,
-        dispatches,
+        dispatches: steps.dispatches,
         sections,
         id_guard: None,
     };
@@ -78,17 +80,4 @@ fn externals(schedule: &Schedule, placement: &Placement) -> Vec<External> {
         }
     }
     out
-}
-
-fn report(placement: &Placement) -> MemoryReport {
-    let scratch = |r: &Role| *r == Role::Scratch;
-    let total: u64 = placement.arenas.iter().map(|a| a.bytes).sum();
-    let scratch_bytes: u64 = placement.arenas.iter().filter(|a| scratch(&a.role)).map(|a| a.bytes).sum();
-    MemoryReport {
-        physical_bytes: total,
-        logical_bytes: total - scratch_bytes + placement.logical_scratch,
-        scratch_bytes,
-        scratch_lower_bound: placement.lower_bound,
-        peak_holders: placement.peak_holders.clone(),
-    }
 }

@@ -1,19 +1,18 @@
 //! Places: which bytes of which arena each tensor has.
 //!
 //! Parameters and what mirrors them follow the canonical layout; inputs, scalars, outputs, constants and other state are laid
-//! one after the other in chunks; temporaries and kernel scratch go through the memory planner. A pointwise result may take
-//! the bytes of an operand that dies with it.
+//! one after the other in chunks. Temporaries and kernel scratch get numbers here; where they lie is known when the dispatches
+//! are (`temporaries`).
 
 use super::dispatch::Piece;
+use super::temporaries::{self, Temporary};
 use crate::error::CompileError;
 use crate::fuse::update::Lane;
-use crate::lower::{LoopGraph, Phase, Source, TensorId};
-use crate::memory::{self, Interval, Mode};
+use crate::lower::{LoopGraph, Source, TensorId};
 use crate::program::{Arena, ArenaId, ConstantData, Place, Role, SectionKind};
 use crate::schedule::Schedule;
 use griffinfly_ir::graph::{ConstantData as Data, LeafKind};
 use griffinfly_ir::layout::{ParameterLayout, ParameterSpec, aligned};
-use griffinfly_ir::loops::LoopKind;
 use griffinfly_ir::target::Target;
 use std::collections::HashMap;
 
@@ -26,28 +25,19 @@ pub(super) struct Placement {
     pub(super) places: Vec<Option<Place>>,
     /// Place of each piece's scratch buffers.
     pub(super) scratch: Vec<Vec<Place>>,
-    /// Bytes of temporaries without sharing.
-    pub(super) logical_scratch: u64,
-    /// Lower bound of the temporaries.
-    pub(super) lower_bound: u64,
-    /// Holders of the peak.
-    pub(super) peak_holders: Vec<(String, u64)>,
+    /// What has no bytes yet, by number.
+    pub(super) temporaries: Vec<Temporary>,
 }
 
 /// Places everything.
-pub(super) fn run(
-    schedule: &Schedule,
-    pieces: &[Piece],
-    target: &Target,
-    mode: Mode,
-) -> Result<Placement, CompileError> {
+pub(super) fn run(schedule: &Schedule, pieces: &[Piece], target: &Target) -> Result<Placement, CompileError> {
     let graph = &schedule.graph;
     check_sizes(graph, target)?;
     let mut out = Placement { places: vec![None; graph.tensors.len()], ..Placement::default() };
     let layout = place_parameters(graph, target, &mut out)?;
     place_mirrors(schedule, &layout, &mut out);
     place_rest(graph, target, &mut out);
-    place_temporaries(schedule, pieces, target, mode, &mut out);
+    number_temporaries(schedule, pieces, &mut out);
     for (t, leaf) in &schedule.in_place {
         out.places[t.index()] = out.places[leaf.index()];
     }
@@ -75,6 +65,11 @@ impl Placement {
         });
         self.arenas[at].bytes = self.arenas[at].bytes.max(bytes);
         ArenaId(at as u32)
+    }
+
+    fn temporary(&mut self, t: Temporary) -> Place {
+        self.temporaries.push(t);
+        temporaries::nowhere(self.temporaries.len() - 1)
     }
 
     /// Appends `bytes` to the last chunk of a role, or starts another.
@@ -178,127 +173,24 @@ fn place_scalars(graph: &LoopGraph, limit: u64, out: &mut Placement) {
     }
 }
 
-/// Temporaries, by the levels between which they are alive, and the pieces' scratch at their own level.
-fn place_temporaries(
-    schedule: &Schedule,
-    pieces: &[Piece],
-    target: &Target,
-    mode: Mode,
-    out: &mut Placement,
-) {
-    let lives = Lives::of(schedule, out);
-    let mut intervals: Vec<Interval> = lives.intervals.clone();
-    let mut labels: Vec<String> = lives.labels.clone();
-    let temporaries = intervals.len();
-    for p in pieces {
-        for bytes in &p.realisation.scratch {
-            intervals.push(Interval { bytes: *bytes, first: p.level, last: p.level });
-            labels.push(format!("scratch of {}", p.labels.join(" ")));
-        }
-    }
-    let plan = memory::plan(&intervals, target.chunk_bytes(), mode);
-    let (bound, peak) = memory::lower_bound(&intervals);
-    out.lower_bound = bound;
-    out.logical_scratch =
-        lives.logical + pieces.iter().flat_map(|p| &p.realisation.scratch).map(|b| aligned(*b)).sum::<u64>();
-    let mut holders: Vec<(String, u64)> = intervals
-        .iter()
-        .zip(&labels)
-        .filter(|(i, _)| i.first <= peak && peak <= i.last)
-        .map(|(i, l)| (l.clone(), i.bytes))
-        .collect();
-    holders.sort_by_key(|(l, b)| (u64::MAX - b, l.clone()));
-    holders.truncate(8);
-    out.peak_holders = holders;
-    let mut place = |i: usize| {
-        let spot = plan.spots[i];
-        let arena = out.arena(Role::Scratch, spot.chunk, plan.chunks[spot.chunk as usize]);
-        Place { arena, offset: spot.offset }
-    };
-    let spots: Vec<Place> = (0..intervals.len()).map(&mut place).collect();
-    for (t, i) in &lives.of_tensor {
-        out.places[t.index()] = Some(spots[*i]);
-    }
-    let mut next = temporaries;
-    for p in pieces {
-        let n = p.realisation.scratch.len();
-        out.scratch.push(spots[next..next + n].to_vec());
-        next += n;
-    }
-}
-
-/// Lives of temporaries; tensors that share memory in place share a life.
-struct Lives {
-    intervals: Vec<Interval>,
-    labels: Vec<String>,
-    of_tensor: Vec<(TensorId, usize)>,
-    logical: u64,
-}
-
-impl Lives {
-    fn of(schedule: &Schedule, out: &Placement) -> Lives {
-        let graph = &schedule.graph;
-        let consumers = graph.consumers();
-        let mut lives =
-            Lives { intervals: Vec::new(), labels: Vec::new(), of_tensor: Vec::new(), logical: 0 };
-        let mut life: HashMap<TensorId, usize> = HashMap::new();
-        let last_use = |t: TensorId, own: usize| {
-            consumers[t.index()].iter().map(|&c| schedule.place[c].1).max().unwrap_or(own).max(own)
-        };
-        for (i, node) in graph.loops.iter().enumerate() {
-            let (section, level) = schedule.place[i];
-            for (r, &t) in node.outputs.iter().enumerate() {
-                if out.places[t.index()].is_some() || schedule.in_place.contains_key(&t) {
-                    continue;
-                }
-                let bytes = graph.tensor(t).ty.bytes() as u64;
-                lives.logical += aligned(bytes);
-                let last = if section == SectionKind::Prepare { schedule.levels } else { last_use(t, level) };
-                let first = if section == SectionKind::Prepare { 0 } else { level };
-                let donor = node.inputs.iter().find_map(|d| {
-                    let l = *life.get(d)?;
-                    let free = lives.intervals[l].last == level
-                        && consumers[d.index()].iter().all(|&c| c == i || schedule.place[c].1 < level)
-                        && lives.intervals[l].bytes == bytes
-                        && can_share(schedule, i, *d, r);
-                    free.then_some(l)
-                });
-                let l = match donor {
-                    Some(l) if section != SectionKind::Prepare => {
-                        lives.intervals[l].last = last.max(level + usize::from(last == level));
-                        l
-                    }
-                    _ => {
-                        lives.intervals.push(Interval { bytes, first, last });
-                        lives.labels.push(graph.tensor(t).label.clone());
-                        lives.intervals.len() - 1
-                    }
-                };
-                life.insert(t, l);
-                lives.of_tensor.push((t, l));
+/// A number for every temporary, kernel scratch included, in place of bytes: see `temporaries`.
+fn number_temporaries(schedule: &Schedule, pieces: &[Piece], out: &mut Placement) {
+    for (i, node) in schedule.graph.loops.iter().enumerate() {
+        let lasts = schedule.place[i].0 == SectionKind::Prepare;
+        for t in &node.outputs {
+            if out.places[t.index()].is_none() && !schedule.in_place.contains_key(t) {
+                let tensor = schedule.graph.tensor(*t);
+                let (bytes, label) = (tensor.ty.bytes() as u64, tensor.label.clone());
+                out.places[t.index()] = Some(out.temporary(Temporary { bytes, label, lasts }));
             }
         }
-        lives
     }
-}
-
-/// Whether result `r` of a pointwise loop may take the memory of operand `d`: both are touched in place only.
-fn can_share(schedule: &Schedule, i: usize, d: TensorId, r: usize) -> bool {
-    let node = &schedule.graph.loops[i];
-    let LoopKind::Map(map) = &node.l.kind else { return false };
-    let dims = &node.l.results[r].dims;
-    let in_place = map
-        .body
-        .loads
-        .iter()
-        .filter(|l| node.inputs[l.operand] == d)
-        .all(|l| l.access.is_identity(&node.l.operands[l.operand].dims, &map.domain));
-    let stored = map
-        .stores
-        .iter()
-        .filter(|s| s.result == r)
-        .all(|s| s.coords.iter().enumerate().all(|(a, c)| c.as_axis() == Some(a)));
-    in_place && stored && *dims == map.domain && node.phase == Phase::Compute
+    for p in pieces {
+        let label = format!("scratch of {}", p.labels.join(" "));
+        let one = |bytes: &u64| Temporary { bytes: *bytes, label: label.clone(), lasts: false };
+        let places = p.realisation.scratch.iter().map(|bytes| out.temporary(one(bytes))).collect();
+        out.scratch.push(places);
+    }
 }
 
 /// Initial contents of constant and state arenas.

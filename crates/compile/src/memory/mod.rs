@@ -1,7 +1,8 @@
 //! The memory planner: where temporaries lie.
 //!
 //! Input: temporaries with sizes and the levels between which they are alive. Output: a chunk and an offset for each, such
-//! that temporaries alive at the same level never overlap.
+//! that temporaries alive at the same level never overlap. What counts as a level, and so how much can be shared, is the
+//! caller's choice: see [`Mode`].
 //!
 //! This is dynamic storage allocation, which is NP-hard (Garey and Johnson 1979, problem SR2). The lower bound, the largest
 //! sum of bytes alive at one level, is not always reachable: there are sets of intervals whose best plan is larger. So the
@@ -15,12 +16,17 @@ mod search;
 
 use griffinfly_ir::layout::aligned;
 use pack::{Arrangement, Packer, Side};
+use serde::{Deserialize, Serialize};
 
 /// How temporaries share memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// As few bytes as possible.
+    /// As few bytes as leave the levels as they would be if nothing were shared: bytes are reused only where no dispatch has
+    /// to wait for it. With a byte budget, as wide levels as the budget allows.
     #[default]
+    Speed,
+    /// As few bytes as possible: dispatches are placed as if they ran one after the other.
     Memory,
     /// Nothing is shared: for comparison and debugging.
     Separate,
@@ -67,10 +73,19 @@ impl Plan {
 #[must_use]
 pub fn lower_bound(intervals: &[Interval]) -> (u64, usize) {
     let levels = intervals.iter().map(|i| i.last + 1).max().unwrap_or(0);
-    let alive = |l: usize| -> u64 {
-        intervals.iter().filter(|i| i.first <= l && l <= i.last).map(|i| aligned(i.bytes)).sum()
-    };
-    (0..levels).map(|l| (alive(l), l)).max_by_key(|(b, l)| (*b, usize::MAX - l)).unwrap_or((0, 0))
+    let (mut born, mut dead) = (vec![0; levels + 1], vec![0; levels + 1]);
+    for i in intervals {
+        born[i.first] += aligned(i.bytes);
+        dead[i.last + 1] += aligned(i.bytes);
+    }
+    let (mut alive, mut most) = (0, (0, 0));
+    for level in 0..levels {
+        alive = alive + born[level] - dead[level];
+        if alive > most.0 {
+            most = (alive, level);
+        }
+    }
+    most
 }
 
 /// Packs temporaries into chunks of at most `chunk_bytes`. Every temporary must fit in a chunk.
@@ -78,7 +93,7 @@ pub fn lower_bound(intervals: &[Interval]) -> (u64, usize) {
 pub fn plan(intervals: &[Interval], chunk_bytes: u64, mode: Mode) -> Plan {
     match mode {
         Mode::Separate => separate(intervals, chunk_bytes),
-        Mode::Memory => {
+        Mode::Speed | Mode::Memory => {
             let (bound, peak) = lower_bound(intervals);
             let packer = Packer::new(intervals, bound, chunk_bytes);
             search::run(&packer, &starts(intervals, peak), bound)

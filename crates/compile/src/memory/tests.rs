@@ -71,7 +71,7 @@ proptest! {
     #[test]
     fn live_bytes_never_overlap(intervals in intervals(), limit in 100_000u64..400_000) {
         let limit = aligned(limit);
-        for mode in [Mode::Memory, Mode::Separate] {
+        for mode in [Mode::Speed, Mode::Memory, Mode::Separate] {
             assert_sound(&intervals, &plan(&intervals, limit, mode), limit)?;
         }
         let p = plan(&intervals, limit, Mode::Memory);

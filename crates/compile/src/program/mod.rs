@@ -10,6 +10,7 @@
 mod text;
 mod verify;
 
+use crate::memory::Mode;
 use griffinfly_ir::loops::Loop;
 use griffinfly_ir::target::{NumericClass, Target};
 use griffinfly_ir::types::TensorType;
@@ -299,8 +300,14 @@ pub struct MemoryReport {
     pub logical_bytes: u64,
     /// Bytes of the scratch arenas.
     pub scratch_bytes: u64,
-    /// Largest sum of temporaries alive at one level: no plan with this schedule can be smaller.
+    /// Largest sum of temporaries alive at one moment: no plan with this order of dispatches can be smaller.
     pub scratch_lower_bound: u64,
-    /// The temporaries alive at that level, largest first: label and bytes.
+    /// The temporaries alive at that moment, largest first: label and bytes. At most 8.
     pub peak_holders: Vec<(String, u64)>,
+    /// How memory was to be shared.
+    #[serde(default)]
+    pub mode: Mode,
+    /// The plan counts on at most this many dispatches running at the same time; `None` if on as many as data allows.
+    #[serde(default)]
+    pub width: Option<u32>,
 }

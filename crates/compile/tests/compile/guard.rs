@@ -12,7 +12,7 @@ use griffinfly_ir::types::TensorType;
 use std::collections::HashMap;
 
 /// Classes from a looked-up row: the ids and the classes are sums, so only the device knows them.
-fn lookup(optimizer: &Optimizer) -> Graph {
+pub(crate) fn lookup(optimizer: &Optimizer) -> Graph {
     let mut g = Graph::new();
     let (a, b) = (g.input_ids("a", [6]), g.input_ids("b", [6]));
     let table = g.parameter("table", [5, 3], Init::ZEROS);

@@ -5,6 +5,8 @@
 mod digits;
 mod golden;
 mod guard;
+mod memory;
 mod programs;
 mod random;
 mod rules;
+mod targets;

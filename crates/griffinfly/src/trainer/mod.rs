@@ -14,6 +14,7 @@ use crate::definition::{LOSS, TrainingGraph};
 use crate::device::Device;
 use crate::error::Error;
 use crate::inputs::{Feed, Input};
+use crate::memory::Memory;
 use crate::outputs::Outputs;
 use crate::runner::{Checked, Runner};
 use crate::weights::Weights;
@@ -64,12 +65,25 @@ impl Trainer {
         optimizer: Optimizer,
         weights: &Weights,
     ) -> Result<Trainer, Error> {
+        Trainer::with_memory(graph, optimizer, weights, Memory::default())
+    }
+
+    /// The same, with a say in how much device memory it takes.
+    ///
+    /// # Errors
+    /// A budget below the smallest plan, and as [`Trainer::with_weights`].
+    pub fn with_memory(
+        graph: TrainingGraph,
+        optimizer: Optimizer,
+        weights: &Weights,
+        memory: Memory,
+    ) -> Result<Trainer, Error> {
         let learning_rate = checked_rate(optimizer.learning_rate())?;
         let (training, attached) = graph.differentiated(&optimizer)?;
         if !attached.unreached.is_empty() {
             tracing::warn!(parameters = ?attached.unreached, "the loss does not depend on some parameters");
         }
-        let runner = Runner::new(&training, weights, &SCALARS)?;
+        let runner = Runner::new(&training, weights, &SCALARS, memory)?;
         let externals = &runner.program().externals;
         let is_loss =
             |e: &griffinfly_compile::program::External| e.kind == ExternalKind::Output && e.name == LOSS;

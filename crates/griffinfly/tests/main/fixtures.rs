@@ -48,6 +48,20 @@ pub(crate) fn small() -> Small {
     Small { training: g.training(loss).unwrap(), inference: g.inference([("logits", logits)]).unwrap() }
 }
 
+/// Six branches side by side, each wide inside: what they hold at the same time depends on how many run at once.
+pub(crate) fn branches() -> TrainingGraph {
+    let mut g = Graph::new();
+    let (x, class) = (g.input("x", [ROWS, 3]), g.input_ids("class", [ROWS]));
+    let mut logits = nn::Linear::new("straight", 3, 5).apply(&mut g, x);
+    for i in 0..6 {
+        let h = nn::Linear::new(format!("up{i}"), 3, 512).apply(&mut g, x).relu(&mut g);
+        let h = nn::Linear::new(format!("down{i}"), 512, 5).apply(&mut g, h);
+        logits = g.add(logits, h);
+    }
+    let loss = g.cross_entropy(logits, class);
+    g.training(loss).unwrap()
+}
+
 pub(crate) fn batch() -> [(&'static str, Input<'static>); 2] {
     [("x", Input::f32(&NUMBERS)), ("class", Input::ids(&CLASSES))]
 }

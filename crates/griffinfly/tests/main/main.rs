@@ -10,6 +10,7 @@ mod fixtures;
 mod full_disk;
 mod inputs;
 mod learning;
+mod memory;
 mod recognition;
 mod trainer;
 mod weights;

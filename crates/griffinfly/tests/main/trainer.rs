@@ -2,7 +2,7 @@
 
 use crate::fixtures::{CLASSES, NUMBERS, Scratch, batch, bits, small, trainer};
 use griffinfly::gpu::host::{FaultPlan, HostOptions, open_with};
-use griffinfly::{Device, Error, Input, Optimizer, Session, Trainer};
+use griffinfly::{Device, Error, Input, Memory, Optimizer, Session, Trainer, Weights};
 
 /// A device and the failures it can be told to have.
 fn faulty() -> (Device, FaultPlan) {
@@ -109,7 +109,11 @@ fn a_failed_allocation_is_an_error_at_every_place() {
     for nth in 1..40 {
         let (device, faults) = faulty();
         faults.fail_allocation(nth);
-        match Trainer::new(&device, small().training, Optimizer::adam(0.01)) {
+        // Memory first: with no smaller plan to go to, every failure is final.
+        let made = Weights::init(&device, small().training.graph(), 0).and_then(|weights| {
+            Trainer::with_memory(small().training, Optimizer::adam(0.01), &weights, Memory::first())
+        });
+        match made {
             Err(error) => assert!(error.to_string().contains("out of device memory"), "{error}"),
             Ok(mut trainer) => {
                 assert!(nth > 3, "nothing was allocated");

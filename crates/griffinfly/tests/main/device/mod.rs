@@ -4,6 +4,7 @@
 mod agreement;
 mod fresh_process;
 mod ids;
+mod memory;
 mod resume;
 
 use griffinfly::gpu::vulkan::{self, OpenOptions, Selector, ValidationLog};

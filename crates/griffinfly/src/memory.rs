@@ -1,0 +1,64 @@
+//! How much device memory a session or trainer may take.
+
+use crate::device::Device;
+use crate::error::Error;
+use griffinfly_compile::memory::Mode;
+use griffinfly_compile::program::{ArenaId, Program};
+use griffinfly_compile::{Options, compile};
+use griffinfly_gpu::{Buffer, Executor, GpuError};
+use griffinfly_ir::graph::Graph;
+use std::sync::Arc;
+
+/// How the memory of a program is planned.
+///
+/// Speed first is the default: bytes are reused only where no dispatch has to wait for it. Where the device has no room for
+/// that plan, the memory-first one is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// What is spent for what.
+    pub mode: Mode,
+    /// Most bytes of the program: parameters, gradients, moments and state, inputs, outputs, temporaries. Speed first falls
+    /// back step by step to memory first to meet it. What exists once per step in flight (inputs, step scalars) counts once.
+    pub budget: Option<u64>,
+}
+
+impl Memory {
+    /// As fast as these bytes allow.
+    #[must_use]
+    pub fn within(bytes: u64) -> Memory {
+        Memory { budget: Some(bytes), ..Memory::default() }
+    }
+
+    /// As few bytes as possible.
+    #[must_use]
+    pub fn first() -> Memory {
+        Memory { mode: Mode::Memory, budget: None }
+    }
+
+    /// Compiles a graph for a device.
+    pub(crate) fn compile(self, graph: &Graph, device: &Device) -> Result<Arc<Program>, Error> {
+        let options = Options { memory: self.mode, budget: self.budget, ..Options::default() };
+        Ok(Arc::new(compile(graph, device.target(), &options)?))
+    }
+
+    /// Makes an executor of a program compiled so, or, where the device has no room for it, of a smaller one.
+    pub(crate) fn instantiate(
+        self,
+        graph: &Graph,
+        program: Arc<Program>,
+        (device, bound): (&Device, &[(ArenaId, Arc<dyn Buffer>)]),
+    ) -> Result<Box<dyn Executor>, Error> {
+        let taken = program.memory.physical_bytes;
+        match device.backend().instantiate(program, bound) {
+            Err(GpuError::OutOfMemory { what, bytes }) if self.mode == Mode::Speed => {
+                let smaller = Memory { mode: Mode::Memory, ..self }.compile(graph, device)?;
+                if smaller.memory.physical_bytes >= taken {
+                    return Err(GpuError::OutOfMemory { what, bytes }.into());
+                }
+                tracing::info!(taken, smaller = smaller.memory.physical_bytes, "no room: memory goes first");
+                Ok(device.backend().instantiate(smaller, bound)?)
+            }
+            other => Ok(other?),
+        }
+    }
+}
