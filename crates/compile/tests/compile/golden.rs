@@ -1,6 +1,8 @@
 //! Golden texts: what small programs compile to. `GRIFFINFLY_BLESS=1` writes them anew.
 
 use crate::digits::digits;
+use crate::targets::lavapipe;
+use griffinfly_compile::program::Program;
 use griffinfly_compile::rewrite::{Stage, run};
 use griffinfly_compile::{Options, compile, loops, optimised};
 use griffinfly_ir::graph::{Graph, Init};
@@ -78,4 +80,29 @@ fn golden_digits() {
 #[test]
 fn line_numbers_are_left_out() {
     assert_eq!(without_lines("a@b.rs:12 c.rs:3\n.rs:"), "a@b.rs c.rs\n.rs");
+}
+
+/// What the device is given to do, level by level: the kernel instance and what it computes.
+fn levels(p: &Program) -> String {
+    let mut text = String::new();
+    for section in &p.sections {
+        let _ = writeln!(text, "section {:?}", section.kind);
+        for (l, level) in section.levels.iter().enumerate() {
+            let _ = writeln!(text, "  level {l}");
+            for id in level {
+                let d = &p.dispatches[id.index()];
+                let _ = writeln!(text, "    {} # {}", d.instance, d.provenance.join(" "));
+            }
+        }
+    }
+    text
+}
+
+/// The training program of the digits network for a Vulkan driver: its size, and every dispatch.
+#[test]
+fn golden_digits_vulkan() {
+    let g = digits(64, &Optimizer::adamw(1e-3));
+    let p = compile(&g, &lavapipe(), &Options::default()).expect("compiles");
+    assert!(p.dispatches.len() <= 30, "{} dispatches\n{p}", p.dispatches.len());
+    assert_golden("digits_vulkan.txt", &format!("{}{}", p.summary(), levels(&p)));
 }
