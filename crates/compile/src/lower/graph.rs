@@ -285,6 +285,10 @@ impl LoopGraph {
         match &self.tensor(t).source {
             Source::Input { name, .. } | Source::State { name, .. } => name.clone(),
             Source::StepScalar(name) | Source::Parameter(name, _) => name.clone(),
+            Source::StepSlot(members) => {
+                let names: Vec<String> = members.iter().map(|member| self.name(*member)).collect();
+                format!("[{}]", names.join(" "))
+            }
             Source::Constant(_) | Source::Temporary => format!("t{}", t.0),
         }
     }
