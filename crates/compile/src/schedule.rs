@@ -52,12 +52,13 @@ pub fn run(loops: &LoopGraph) -> Result<Schedule, CompileError> {
 /// The section of each loop.
 fn sections(graph: &LoopGraph) -> Vec<SectionKind> {
     let producers = graph.producers();
-    let updated = |t: &TensorId| graph.updates.iter().any(|u| u.leaf == *t);
+    let mut updated = vec![false; graph.tensors.len()];
+    graph.updates.iter().for_each(|u| updated[u.leaf.index()] = true);
     let roots = graph.roots();
     let mut kinds: Vec<SectionKind> = Vec::new();
     for node in &graph.loops {
         let fixed = |t: &TensorId| match &graph.tensor(*t).source {
-            Source::Parameter(..) => !updated(t),
+            Source::Parameter(..) => !updated[t.index()],
             Source::Constant(_) => true,
             Source::Temporary => producers[t.index()].is_some_and(|p| kinds[p] == SectionKind::Prepare),
             _ => false,

@@ -4,7 +4,7 @@ use crate::error::Error;
 use griffinfly_compile::program::{Program, SectionKind, Work};
 use griffinfly_compile::{Options, compile, loops, optimised};
 use griffinfly_ir::graph::Graph;
-use griffinfly_ir::target::Target;
+use griffinfly_ir::target::{NumericClass, Target};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::str::FromStr;
@@ -71,6 +71,8 @@ pub struct DispatchRow {
     pub level: usize,
     /// How it is done: family, tiling, vector width, split.
     pub instance: String,
+    /// Arithmetic of its products.
+    pub numeric: NumericClass,
     /// Its kernel; none on the host, which runs loops.
     pub kernel: Option<u32>,
     /// Workgroups per dimension.
@@ -113,7 +115,9 @@ fn rows(program: &Program) -> Vec<DispatchRow> {
                     Work::Kernel { kernel, groups, .. } => (Some(kernel.0), Some(*groups)),
                     Work::Loop => (None, None),
                 };
+                let class = |k: u32| program.kernels.get(k as usize).map(|k| k.numeric);
                 rows.push(DispatchRow {
+                    numeric: kernel.and_then(class).unwrap_or(NumericClass::F32),
                     dispatch: id.0,
                     section: section.kind,
                     level,

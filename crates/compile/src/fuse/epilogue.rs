@@ -4,48 +4,48 @@
 //! the producer's output axes, its reads of the result become the value at hand, and its results become further results of
 //! the producer. Results nobody else reads are no longer written.
 
-use super::depends_on;
+use super::pool::Pool;
 use super::substitute::{View, substitute};
-use crate::lower::{LoopGraph, LoopNode, TensorId};
+use crate::lower::{LoopNode, TensorId};
 use griffinfly_ir::index::{Access, Domain, IndexExpr, Store};
 use griffinfly_ir::loops::{Body, Loop, LoopKind, Map};
 
-/// Joins one pair, if any qualifies; pointwise loops are joined to pointwise loops only if `onto_maps`.
-pub(super) fn step(graph: &mut LoopGraph, max_bindings: usize, onto_maps: bool) -> bool {
-    let (consumers, producers, roots) = (graph.consumers(), graph.producers(), graph.roots());
-    for m in 0..graph.loops.len() {
-        let LoopKind::Map(map) = &graph.loops[m].l.kind else { continue };
-        for &t in &graph.loops[m].inputs {
-            let Some(p) = producers[t.index()] else { continue };
-            let is_map = matches!(graph.loops[p].l.kind, LoopKind::Map(_));
-            if graph.loops[p].phase != graph.loops[m].phase || (is_map && !onto_maps) {
-                continue;
-            }
-            let others: Vec<TensorId> =
-                graph.loops[m].inputs.iter().copied().filter(|o| producers[o.index()] != Some(p)).collect();
-            if depends_on(graph, &producers, &others, p) {
-                continue;
-            }
-            let keep: Vec<bool> = graph.loops[p]
-                .outputs
-                .iter()
-                .map(|o| roots[o.index()] || consumers[o.index()].iter().any(|&c| c != m))
-                .collect();
-            if let Some(joined) = join(&graph.loops[p], &graph.loops[m], map, &keep)
-                && joined.bindings() <= max_bindings
-                && joined.l.verify().is_empty()
-            {
-                let mut trial = graph.clone();
-                trial.loops[p] = joined;
-                trial.loops.remove(m);
-                if trial.sort().is_ok() {
-                    *graph = trial;
-                    return true;
-                }
-            }
+/// Joins as many pairs as qualify; gives whether any did. Pointwise loops are joined to pointwise loops only if `onto_maps`.
+pub(super) fn run(pool: &mut Pool, max_bindings: usize, onto_maps: bool) -> bool {
+    let mut any = false;
+    for m in pool.in_order() {
+        if let Some((p, joined)) = candidate(pool, m, max_bindings, onto_maps) {
+            pool.merge(p, m, joined);
+            any = true;
         }
     }
-    false
+    any
+}
+
+/// The loop that `m` can be appended to, and both as one.
+fn candidate(pool: &Pool, m: usize, max_bindings: usize, onto_maps: bool) -> Option<(usize, LoopNode)> {
+    let reader = pool.node(m)?;
+    let LoopKind::Map(map) = &reader.l.kind else { return None };
+    reader.inputs.iter().find_map(|t| {
+        let p = pool.producer(*t)?;
+        let producer = pool.node(p)?;
+        let is_map = matches!(producer.l.kind, LoopKind::Map(_));
+        if producer.phase != reader.phase || (is_map && !onto_maps) {
+            return None;
+        }
+        let others: Vec<TensorId> =
+            reader.inputs.iter().copied().filter(|o| pool.producer(*o) != Some(p)).collect();
+        if pool.depends_on(&others, p) {
+            return None;
+        }
+        let keep: Vec<bool> = producer
+            .outputs
+            .iter()
+            .map(|o| pool.is_root(*o) || pool.consumers(*o).iter().any(|&c| c != m))
+            .collect();
+        let joined = join(producer, reader, map, &keep)?;
+        (joined.bindings() <= max_bindings && joined.l.verify().is_empty()).then_some((p, joined))
+    })
 }
 
 /// Where a producer's outputs are computed: a body over some axes with its stores.

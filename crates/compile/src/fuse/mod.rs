@@ -7,50 +7,40 @@
 //! * independent pointwise loops over one domain are joined into one with several results (`siblings`).
 //!
 //! Invariants: no loop gets more bindings than the target has; composed index maps stay below a cost bound and are proved in
-//! range, else the loop stays as it is; no circle of dependencies arises.
+//! range, else the loop stays as it is; no circle of dependencies arises. Each move is tried once per sweep over the loops,
+//! in sweeps until none succeeds; the [`Pool`] keeps what a move changes, so that the time grows with the loops and not with
+//! their square.
 
 mod epilogue;
+mod pool;
 mod prologue;
 mod siblings;
 mod substitute;
 pub mod update;
 
-use crate::lower::{LoopGraph, TensorId};
+use crate::lower::LoopGraph;
 use griffinfly_ir::target::Target;
+use pool::Pool;
 
 /// Integer instructions per element an inlined index map may cost.
 const INDEX_COST_LIMIT: usize = 40;
 
 /// Joins what can be joined for this target.
 #[must_use]
-pub fn run(mut graph: LoopGraph, target: &Target) -> LoopGraph {
+pub fn run(graph: LoopGraph, target: &Target) -> LoopGraph {
     let max_bindings = (target.max_bindings as usize).min(64);
+    let mut pool = Pool::new(graph);
     loop {
-        let before = graph.loops.len();
-        while epilogue::step(&mut graph, max_bindings, false) {}
-        while prologue::step(&mut graph, max_bindings) {}
-        while epilogue::step(&mut graph, max_bindings, true) {}
-        graph.drop_dead();
-        if graph.loops.len() == before {
+        let before = pool.len();
+        while epilogue::run(&mut pool, max_bindings, false) {}
+        while prologue::run(&mut pool, max_bindings) {}
+        while epilogue::run(&mut pool, max_bindings, true) {}
+        pool.drop_dead();
+        if pool.len() == before {
             break;
         }
     }
-    siblings::run(&mut graph, max_bindings);
-    graph.drop_dead();
-    graph
-}
-
-/// Whether loop `from` is reached from any of `tensors` going back through producers.
-fn depends_on(graph: &LoopGraph, producers: &[Option<usize>], tensors: &[TensorId], from: usize) -> bool {
-    let mut seen = vec![false; graph.loops.len()];
-    let mut stack: Vec<usize> = tensors.iter().filter_map(|t| producers[t.index()]).collect();
-    while let Some(i) = stack.pop() {
-        if i == from {
-            return true;
-        }
-        if !std::mem::replace(&mut seen[i], true) {
-            stack.extend(graph.loops[i].inputs.iter().filter_map(|t| producers[t.index()]));
-        }
-    }
-    false
+    siblings::run(&mut pool, max_bindings);
+    pool.drop_dead();
+    pool.finish()
 }

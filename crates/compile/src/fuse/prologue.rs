@@ -3,51 +3,49 @@
 //! A read of the producer's result at `c(p)` becomes the producer's expression with its axes replaced by `c(p)`; where the
 //! read was padded, the expression is chosen against the fill value and its loads are guarded. The producer disappears.
 
+use super::INDEX_COST_LIMIT;
+use super::pool::Pool;
 use super::substitute::{View, substitute};
-use super::{INDEX_COST_LIMIT, depends_on};
-use crate::lower::{LoopGraph, LoopNode};
+use crate::lower::LoopNode;
 use griffinfly_ir::index::{Access, Domain};
 use griffinfly_ir::loops::{Body, LoopKind, Map};
 use griffinfly_ir::scalar::ScalarNode;
 
-/// Inlines one producer, if any qualifies.
-pub(super) fn step(graph: &mut LoopGraph, max_bindings: usize) -> bool {
-    let roots = graph.roots();
-    let (consumers, producers) = (graph.consumers(), graph.producers());
-    for p in (0..graph.loops.len()).rev() {
-        let node = &graph.loops[p];
-        let LoopKind::Map(map) = &node.l.kind else { continue };
-        let [out] = node.outputs[..] else { continue };
-        let readers = &consumers[out.index()];
-        if roots[out.index()] || readers.is_empty() || !worth_it(graph, node, map, readers) {
-            continue;
-        }
-        let joined: Option<Vec<(usize, LoopNode)>> = readers
-            .iter()
-            .map(|&c| {
-                let joined = inline(&graph.loops[c], node, map)?;
-                let fits = joined.bindings() <= max_bindings && joined.l.verify().is_empty();
-                let circular = depends_on(graph, &producers, &node.inputs, c);
-                (fits && !circular).then_some((c, joined))
-            })
-            .collect();
-        if let Some(joined) = joined {
-            for (c, n) in joined {
-                graph.loops[c] = n;
-            }
-            graph.loops.remove(p);
-            return true;
+/// Inlines as many producers as qualify, the last ones first; gives whether any did.
+pub(super) fn run(pool: &mut Pool, max_bindings: usize) -> bool {
+    let mut any = false;
+    for p in pool.in_order().into_iter().rev() {
+        if let Some(joined) = candidate(pool, p, max_bindings) {
+            joined.into_iter().for_each(|(c, n)| pool.replace(c, n));
+            pool.remove(p);
+            any = true;
         }
     }
-    false
+    any
+}
+
+/// The readers of loop `p` with its expression in place of their reads, if all of them can have it.
+fn candidate(pool: &Pool, p: usize, max_bindings: usize) -> Option<Vec<(usize, LoopNode)>> {
+    let node = pool.node(p)?;
+    let LoopKind::Map(map) = &node.l.kind else { return None };
+    let [out] = node.outputs[..] else { return None };
+    let readers = pool.consumers(out);
+    if pool.is_root(out) || readers.is_empty() || !worth_it(pool, node, map, readers) {
+        return None;
+    }
+    // What the producer reads comes before it and its readers after it: no circle can arise.
+    let inlined = |&c: &usize| {
+        let joined = inline(pool.node(c)?, node, map)?;
+        (joined.bindings() <= max_bindings && joined.l.verify().is_empty()).then_some((c, joined))
+    };
+    readers.iter().map(inlined).collect()
 }
 
 /// Whether recomputing the producer at every read beats writing it once.
-fn worth_it(graph: &LoopGraph, node: &LoopNode, map: &Map, readers: &[usize]) -> bool {
+fn worth_it(pool: &Pool, node: &LoopNode, map: &Map, readers: &[usize]) -> bool {
     let (arithmetic, loads) = (map.body.expr.cost(), map.body.loads.len());
     let is_view = arithmetic <= 4 && loads <= 1;
-    readers.iter().all(|&c| {
-        let reader = &graph.loops[c];
+    readers.iter().filter_map(|c| pool.node(*c)).all(|reader| {
         if reader.phase != node.phase {
             return false;
         }

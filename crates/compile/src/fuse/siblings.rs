@@ -1,43 +1,35 @@
 //! Joining independent pointwise loops over one domain into one loop with several results.
 
-use super::depends_on;
-use crate::lower::{LoopGraph, LoopNode};
+use super::pool::Pool;
+use crate::lower::{LoopNode, Phase};
 use griffinfly_ir::index::Store;
 use griffinfly_ir::loops::{Body, LoopKind, Map};
 
 /// Joins as many pairs as qualify: equal domains, equal phase, at least one common operand, no dependency.
-pub(super) fn run(graph: &mut LoopGraph, max_bindings: usize) {
-    while step(graph, max_bindings) {}
-}
-
-fn step(graph: &mut LoopGraph, max_bindings: usize) -> bool {
-    let producers = graph.producers();
-    for a in 0..graph.loops.len() {
-        for b in a + 1..graph.loops.len() {
-            let (x, y) = (&graph.loops[a], &graph.loops[b]);
-            let (LoopKind::Map(m), LoopKind::Map(n)) = (&x.l.kind, &y.l.kind) else { continue };
-            let common = x.inputs.iter().any(|t| y.inputs.contains(t));
-            if m.domain != n.domain || x.phase != y.phase || !common || x.phase == crate::lower::Phase::Update
-            {
-                continue;
-            }
-            if depends_on(graph, &producers, &y.inputs, a) || depends_on(graph, &producers, &x.inputs, b) {
-                continue;
-            }
-            let joined = join(x, y, m, n);
-            if joined.bindings() > max_bindings || !joined.l.verify().is_empty() {
-                continue;
-            }
-            let mut trial = graph.clone();
-            trial.loops[a] = joined;
-            trial.loops.remove(b);
-            if trial.sort().is_ok() {
-                *graph = trial;
-                return true;
-            }
+pub(super) fn run(pool: &mut Pool, max_bindings: usize) {
+    for a in pool.in_order() {
+        while let Some((b, joined)) = candidate(pool, a, max_bindings) {
+            pool.merge(a, b, joined);
         }
     }
-    false
+}
+
+/// The first later loop that can be joined to loop `a`, and both as one.
+fn candidate(pool: &Pool, a: usize, max_bindings: usize) -> Option<(usize, LoopNode)> {
+    let x = pool.node(a)?;
+    let LoopKind::Map(m) = &x.l.kind else { return None };
+    if x.phase == Phase::Update {
+        return None;
+    }
+    pool.later_readers(&x.inputs, a).into_iter().find_map(|b| {
+        let y = pool.node(b)?;
+        let LoopKind::Map(n) = &y.l.kind else { return None };
+        if m.domain != n.domain || x.phase != y.phase || pool.depends_on(&y.inputs, a) {
+            return None;
+        }
+        let joined = join(x, y, m, n);
+        (joined.bindings() <= max_bindings && joined.l.verify().is_empty()).then_some((b, joined))
+    })
 }
 
 fn join(x: &LoopNode, y: &LoopNode, m: &Map, n: &Map) -> LoopNode {

@@ -39,41 +39,49 @@ pub struct UpdateGroup {
 /// Returns, for each tensor written in place, the leaf whose memory it takes.
 #[must_use]
 pub fn settle(graph: &mut LoopGraph) -> HashMap<TensorId, TensorId> {
-    settle_outputs(graph);
+    let mut links = Links { producers: graph.producers(), consumers: graph.consumers() };
+    settle_outputs(graph, &mut links);
     let mut in_place = HashMap::new();
     let updates = graph.updates.clone();
     for (i, u) in updates.iter().enumerate() {
         let again = updates[..i].iter().any(|o| o.value == u.value);
-        if !again && is_in_place(graph, u) {
+        if !again && is_in_place(graph, &links, u) {
             in_place.insert(u.value, u.leaf);
             continue;
         }
         let updated_leaf = updates.iter().any(|o| o.leaf == u.value);
-        let source = if updated_leaf { add_copy(graph, u.value, Phase::Compute) } else { u.value };
-        let copy = add_copy(graph, source, Phase::Update);
+        let source =
+            if updated_leaf { add_copy(graph, &mut links, u.value, Phase::Compute) } else { u.value };
+        let copy = add_copy(graph, &mut links, source, Phase::Update);
         graph.updates[i].value = copy;
         in_place.insert(copy, u.leaf);
     }
     in_place
 }
 
-fn settle_outputs(graph: &mut LoopGraph) {
+/// Who writes and who reads each tensor, while copies are added.
+struct Links {
+    producers: Vec<Option<usize>>,
+    consumers: Vec<Vec<usize>>,
+}
+
+fn settle_outputs(graph: &mut LoopGraph, links: &mut Links) {
     for i in 0..graph.outputs.len() {
         let t = graph.outputs[i].1;
         let leaf = graph.tensor(t).source != Source::Temporary;
         let twice = graph.outputs[..i].iter().any(|(_, o)| *o == t);
         let updated = graph.updates.iter().any(|u| u.value == t);
         if leaf || twice || updated {
-            graph.outputs[i].1 = add_copy(graph, t, Phase::Compute);
+            graph.outputs[i].1 = add_copy(graph, links, t, Phase::Compute);
         }
     }
 }
 
 /// Adds a loop that copies a tensor and gives the copy. Copies of values made in the update section run there.
-fn add_copy(graph: &mut LoopGraph, t: TensorId, phase: Phase) -> TensorId {
+fn add_copy(graph: &mut LoopGraph, links: &mut Links, t: TensorId, phase: Phase) -> TensorId {
     let tensor = graph.tensor(t).clone();
     let (ty, rank) = (tensor.ty.clone(), tensor.ty.rank());
-    let made = graph.producers()[t.index()].map_or(Phase::Compute, |p| graph.loops[p].phase);
+    let made = links.producers[t.index()].map_or(Phase::Compute, |p| graph.loops[p].phase);
     let mut body = Body::new();
     let (inputs, operands) = match tensor.splat() {
         Some(s) => {
@@ -90,13 +98,16 @@ fn add_copy(graph: &mut LoopGraph, t: TensorId, phase: Phase) -> TensorId {
     let labels = [tensor.label.clone()].into();
     let copy = graph.add_tensor(Tensor { ty: ty.clone(), source: Source::Temporary, label: tensor.label });
     let l = Loop { operands, results: vec![ty], kind: LoopKind::Map(map) };
+    inputs.iter().for_each(|i: &TensorId| links.consumers[i.index()].push(graph.loops.len()));
+    links.producers.push(Some(graph.loops.len()));
+    links.consumers.push(Vec::new());
     graph.loops.push(LoopNode { l, inputs, outputs: vec![copy], labels, phase: phase.max(made) });
     copy
 }
 
 /// Whether the value is made element for element in the update section and nobody else there needs the old value.
-fn is_in_place(graph: &LoopGraph, u: &Update) -> bool {
-    let Some(p) = graph.producers()[u.value.index()] else { return false };
+fn is_in_place(graph: &LoopGraph, links: &Links, u: &Update) -> bool {
+    let Some(p) = links.producers[u.value.index()] else { return false };
     let node = &graph.loops[p];
     let LoopKind::Map(map) = &node.l.kind else { return false };
     let dims = &graph.tensor(u.leaf).ty.dims;
@@ -104,11 +115,8 @@ fn is_in_place(graph: &LoopGraph, u: &Update) -> bool {
         node.inputs[l.operand] != u.leaf
             || l.access.is_identity(&node.l.operands[l.operand].dims, &map.domain)
     });
-    let alone = graph
-        .loops
-        .iter()
-        .enumerate()
-        .all(|(i, n)| i == p || n.phase != Phase::Update || !n.inputs.contains(&u.leaf));
+    let readers = &links.consumers[u.leaf.index()];
+    let alone = readers.iter().all(|&i| i == p || graph.loops[i].phase != Phase::Update);
     let named = graph.outputs.iter().any(|(_, t)| *t == u.value);
     node.phase == Phase::Update && pointwise && alone && !named && map.domain == *dims
 }

@@ -6,7 +6,8 @@ use griffinfly_ir::graph::{ConstantData, IdLimit, LeafKind};
 use griffinfly_ir::loops::Loop;
 use griffinfly_ir::scalar::Scalar;
 use griffinfly_ir::types::TensorType;
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::fmt;
 
 /// A tensor of a loop graph.
@@ -219,22 +220,29 @@ impl LoopGraph {
     /// A circle of loops.
     pub fn sort(&mut self) -> Result<(), CompileError> {
         let producers = self.producers();
-        let mut placed = vec![false; self.loops.len()];
-        let mut order = Vec::new();
-        while order.len() < self.loops.len() {
-            let ready = (0..self.loops.len()).find(|&i| {
-                let free = |t: &TensorId| producers[t.index()].is_none_or(|p| placed[p] || p == i);
-                !placed[i] && self.loops[i].inputs.iter().all(free)
-            });
-            match ready {
-                Some(i) => {
-                    placed[i] = true;
-                    order.push(i);
-                }
-                None => {
-                    return Err(CompileError::Cycle((0..placed.len()).filter(|&i| !placed[i]).collect()));
+        let mut waits = vec![0; self.loops.len()];
+        let mut dependents = vec![Vec::new(); self.loops.len()];
+        for (i, node) in self.loops.iter().enumerate() {
+            let before = node.inputs.iter().filter_map(|t| producers[t.index()]).filter(|p| *p != i);
+            for p in before.collect::<BTreeSet<usize>>() {
+                waits[i] += 1;
+                dependents[p].push(i);
+            }
+        }
+        let mut ready: BinaryHeap<Reverse<usize>> =
+            (0..waits.len()).filter(|i| waits[*i] == 0).map(Reverse).collect();
+        let mut order = Vec::with_capacity(waits.len());
+        while let Some(Reverse(i)) = ready.pop() {
+            order.push(i);
+            for &d in &dependents[i] {
+                waits[d] -= 1;
+                if waits[d] == 0 {
+                    ready.push(Reverse(d));
                 }
             }
+        }
+        if order.len() < waits.len() {
+            return Err(CompileError::Cycle((0..waits.len()).filter(|i| waits[*i] > 0).collect()));
         }
         let mut loops: Vec<Option<LoopNode>> =
             std::mem::take(&mut self.loops).into_iter().map(Some).collect();

@@ -9,4 +9,5 @@ mod memory;
 mod programs;
 mod random;
 mod rules;
+mod scaling;
 mod targets;

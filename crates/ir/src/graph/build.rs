@@ -141,11 +141,18 @@ impl Graph {
 
     /// The number of a label, which is added if it is new.
     pub(super) fn intern(&mut self, label: String) -> u32 {
-        let at = self.labels.iter().position(|l| *l == label).unwrap_or_else(|| {
+        let found = match &self.interned {
+            Some(interned) => interned.get(&label).copied(),
+            None => self.labels.iter().position(|l| *l == label).map(|at| at as u32),
+        };
+        found.unwrap_or_else(|| {
+            let at = self.labels.len() as u32;
+            if let Some(interned) = &mut self.interned {
+                interned.insert(label.clone(), at);
+            }
             self.labels.push(label);
-            self.labels.len() - 1
-        });
-        at as u32
+            at
+        })
     }
 
     /// Where the current call was made, as the user sees it.

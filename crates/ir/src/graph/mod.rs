@@ -165,6 +165,9 @@ pub struct Graph {
     /// Nodes by operation and inputs, while a rebuild shares equal ones.
     #[serde(skip)]
     pub(crate) sharing: Option<HashMap<(Op, Vec<Value>), NodeId>>,
+    /// Numbers of the labels, during a rebuild.
+    #[serde(skip)]
+    pub(crate) interned: Option<HashMap<String, u32>>,
     /// Which values are of this graph.
     #[serde(skip)]
     pub(crate) lineage: Lineage,
@@ -185,6 +188,7 @@ impl Clone for Graph {
             errors: self.errors.clone(),
             inherited: self.inherited.clone(),
             sharing: self.sharing.clone(),
+            interned: self.interned.clone(),
             lineage: self.lineage.descend(self.nodes.len()),
         }
     }

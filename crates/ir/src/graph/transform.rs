@@ -19,8 +19,8 @@ impl Graph {
     #[must_use]
     pub fn rebuild(&self, replace: &mut Replace<'_>) -> Graph {
         let live = self.live();
-        let mut new =
-            Graph { errors: self.errors.clone(), sharing: Some(HashMap::new()), ..Graph::default() };
+        let (sharing, interned) = (Some(HashMap::new()), Some(HashMap::new()));
+        let mut new = Graph { errors: self.errors.clone(), sharing, interned, ..Graph::default() };
         let mut image: HashMap<Value, Value> = HashMap::new();
         for id in self.ids().filter(|id| live[id.index()]) {
             let node = self.node(id);
@@ -45,7 +45,7 @@ impl Graph {
             let leaf = image[&self.value(u.leaf, 0)].node;
             new.updates.push(Update { leaf, value: image[&u.value] });
         }
-        (new.inherited, new.sharing, new.region) = (None, None, Region::Forward);
+        (new.inherited, new.sharing, new.interned, new.region) = (None, None, None, Region::Forward);
         new
     }
 
