@@ -164,6 +164,10 @@ fn kernels(program: &Program, rows: &[DispatchRow]) -> String {
 fn plan(program: &Program) -> String {
     let mut out = program.to_string();
     out.push_str(&program.summary());
+    let memory = &program.memory;
+    let width =
+        memory.width.map_or("as many dispatches as data allows".into(), |w| format!("{w} dispatches"));
+    let _ = writeln!(out, "memory mode {:?}, {width} at a time", memory.mode);
     for (label, bytes) in &program.memory.peak_holders {
         let _ = writeln!(out, "peak {bytes} {label}");
     }

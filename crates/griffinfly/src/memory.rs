@@ -46,7 +46,8 @@ impl Memory {
         self,
         graph: &Graph,
         program: Arc<Program>,
-        (device, bound): (&Device, &[(ArenaId, Arc<dyn Buffer>)]),
+        device: &Device,
+        bound: &[(ArenaId, Arc<dyn Buffer>)],
     ) -> Result<Box<dyn Executor>, Error> {
         let taken = program.memory.physical_bytes;
         match device.backend().instantiate(program, bound) {

@@ -62,7 +62,7 @@ impl Runner {
                 bound.push((ArenaId(i as u32), buffer.clone()));
             }
         }
-        let executor = memory.instantiate(graph, program, (device, &bound))?;
+        let executor = memory.instantiate(graph, program, device, &bound)?;
         let program = executor.program().clone();
         let id_flag = IdFlag::find(&program, &bound);
         let hidden = id_flag.as_ref().map(IdFlag::output);

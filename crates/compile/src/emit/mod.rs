@@ -28,7 +28,7 @@ pub(crate) fn run(schedule: &Schedule, target: &Target, options: &Options) -> Re
     let pieces = dispatch::pieces(schedule, target)?;
     let mut placement = place::run(schedule, &pieces, target)?;
     let dispatch::Emitted { kernels, loops, steps } = dispatch::emit(schedule, pieces, &placement, target)?;
-    let (steps, memory) = temporaries::run(schedule, &mut placement, steps, (target, options))?;
+    let (steps, memory) = temporaries::run(schedule, &mut placement, steps, target, options)?;
     let sections = levels::run(&steps.dispatches, &steps.sections)
         .into_iter()
         .map(|(kind, levels)| Section { kind, levels })

@@ -73,7 +73,8 @@ pub(super) fn run(
     schedule: &Schedule,
     placement: &mut Placement,
     mut steps: Steps,
-    (target, options): (&Target, &Options),
+    target: &Target,
+    options: &Options,
 ) -> Result<(Steps, MemoryReport), CompileError> {
     let fixed = placement.arenas.iter().map(|a| a.bytes).sum();
     let (places, temporaries) = (&placement.places, &placement.temporaries);
