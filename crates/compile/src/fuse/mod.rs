@@ -8,7 +8,7 @@
 //!
 //! Invariants: no loop gets more bindings than the target has; composed index maps stay below a cost bound and are proved in
 //! range, else the loop stays as it is; no circle of dependencies arises. Each move is tried once per sweep over the loops,
-//! in sweeps until none succeeds; the [`Pool`] keeps what a move changes, so that the time grows with the loops and not with
+//! in sweeps until none succeeds; `pool` keeps what a move changes, so that the time grows with the loops and not with
 //! their square.
 
 mod epilogue;
