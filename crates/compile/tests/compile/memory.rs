@@ -101,10 +101,12 @@ fn every_mode_gives_the_same_bits() {
 
 #[test]
 fn speed_first_levels_are_those_without_any_reuse() {
-    for target in [Target::host(), lavapipe()] {
+    for (target, fuse) in [(Target::host(), true), (Target::host(), false), (lavapipe(), true)] {
         for (what, g) in graphs() {
-            let (speed, separate) = (planned(&g, &target, Mode::Speed), planned(&g, &target, Mode::Separate));
-            assert_eq!(speed.sections, separate.sections, "{what} on {}", target.name);
+            let [speed, separate] = [Mode::Speed, Mode::Separate].map(|mode| {
+                compile(&g, &target, &Options { fuse, ..options(mode, None) }).expect("compiles")
+            });
+            assert_eq!(speed.sections, separate.sections, "{what} on {}, fused: {fuse}", target.name);
             assert_eq!((speed.memory.width, speed.memory.mode), (None, Mode::Speed));
             assert!(speed.memory.scratch_bytes <= separate.memory.scratch_bytes);
             assert_eq!(separate.memory.physical_bytes, separate.memory.logical_bytes);
