@@ -59,7 +59,8 @@ fn device_tests(
         environment.push(("GRIFFINFLY_VALIDATION", "1"));
     }
     add_full(&mut environment, options);
-    cargo::test(&["-p", "griffinfly-gpu", "-p", "griffinfly", "--tests", "device"], &environment)
+    // All packages, as on the host: a choice among them would build their dependencies again with other features.
+    cargo::test(&["--workspace", "--tests", "device"], &environment)
 }
 
 fn add_full(environment: &mut Vec<(&str, &str)>, options: Options) {

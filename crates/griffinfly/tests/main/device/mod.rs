@@ -35,6 +35,13 @@ impl Drop for Tested {
 }
 
 #[test]
+fn from_training_to_deployment() {
+    let tested = tested();
+    let [first, last] = crate::example::separable::run(&tested.device).unwrap();
+    assert!((first - std::f32::consts::LN_2).abs() < 1e-6 && last < 0.03, "{first} to {last}");
+}
+
+#[test]
 fn the_best_device_is_a_gpu_or_the_host() {
     let best = Device::best().unwrap();
     assert!(best.info().is_hardware_gpu || best.info().backend == "host");
