@@ -1,6 +1,6 @@
 //! The training step of the digits classifier: preparation, step time, host work per step.
 
-use griffinfly::{Device, DeviceChoice, Error, Feed, Optimizer, Trainer, data, models};
+use griffinfly::{Device, DeviceChoice, Error, Feed, Trainer, data, models};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,8 @@ struct Samples {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     let device = Device::open(arguments.device)?;
     let start = Instant::now();
-    let mut trainer = Trainer::new(&device, models::digits(BATCH).training()?, Optimizer::adam(1e-3))?;
+    let mut trainer =
+        Trainer::new(&device, models::digits(BATCH).training()?, models::DigitsModel::optimizer())?;
     let construction = start.elapsed();
     let samples = measure(&mut trainer, construction, arguments.steps as usize)?;
     print(&device, &trainer, &samples, arguments.json);

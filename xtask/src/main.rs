@@ -26,7 +26,7 @@ usage: cargo xtask VERB
 
   check                          format, clippy, tidy and docs, warnings denied
   test [--full] [--no-install]   set-up, check, all tests on host, device tests on each Vulkan driver
-                                 --full: every size of every sample; --no-install: install and download nothing
+                                 --full: every tiling at every size; --no-install: install and download nothing
   tidy                           the house rules that clippy does not know
   bless                          run the golden tests so that they rewrite their files
   loc                            library code per crate against the size budget

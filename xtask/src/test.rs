@@ -7,7 +7,7 @@ use crate::{cargo, check};
 /// The flags of `test`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// Every size of every sample.
+    /// Every tiling at every size.
     full: bool,
     /// Install and download nothing.
     no_install: bool,

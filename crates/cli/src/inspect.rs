@@ -3,7 +3,7 @@
 use crate::{DeviceArgument, Failure, output};
 use clap::ValueEnum;
 use griffinfly::inspect::{Stage, stage, with_updates};
-use griffinfly::{Device, Optimizer, models};
+use griffinfly::{Device, models};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Model::Digits = arguments.model;
     let model = models::digits(arguments.batch as usize);
     let graph = if arguments.train {
-        with_updates(&model.training()?, &Optimizer::adam(1e-3))?
+        with_updates(&model.training()?, &models::DigitsModel::optimizer())?
     } else {
         model.inference()?.graph().clone()
     };

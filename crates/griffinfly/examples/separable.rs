@@ -20,6 +20,7 @@ pub fn run(device: &Device) -> Result<[f32; 2], Error> {
     let mut session = Session::new(device, g.inference([("best", best)])?)?;
     session.load(&file)?;
     assert_eq!(session.run(&[("point", Input::f32(&points))])?.i32("best")?, classes);
+    std::fs::remove_file(&file).ok();
     Ok([losses[0], losses[39]])
 }
 

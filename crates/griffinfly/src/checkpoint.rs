@@ -23,20 +23,28 @@ const STATE_KEY: &str = "griffinfly.state";
 #[allow(missing_docs, reason = "the fields are the names and numbers of the message beside them")]
 pub enum CheckpointFault {
     /// A tensor the model has and the file has not.
-    #[error("'{name}' {expected} is missing")]
+    #[error("{} {expected} is missing", shown(.name))]
     Missing { name: String, expected: TensorType },
     /// A tensor the file has and the model has not.
-    #[error("'{name}' {dtype} {shape:?} is not part of the model")]
+    #[error("{} {dtype} {shape:?} is not part of the model", shown(.name))]
     Unexpected { name: String, dtype: Dtype, shape: Vec<usize> },
     /// Another shape.
-    #[error("'{name}' has shape {found:?}, the model has {expected:?}")]
+    #[error("{} has shape {found:?}, the model has {expected:?}", shown(.name))]
     Shape { name: String, found: Vec<usize>, expected: Vec<usize> },
     /// Another dtype.
-    #[error("'{name}' is {found}, the model has {expected}")]
+    #[error("{} is {found}, the model has {expected}", shown(.name))]
     Dtype { name: String, found: Dtype, expected: Dtype },
     /// Metadata that is missing or means nothing.
     #[error("metadata '{key}' {reason}")]
     Metadata { key: &'static str, reason: String },
+}
+
+/// A name that a file may have made up, for a terminal: quoted, without control characters, not without end.
+fn shown(name: &str) -> String {
+    const LONGEST: usize = 200;
+    let start: String = name.chars().take(LONGEST).collect();
+    let more = if start.len() < name.len() { format!("... ({} bytes)", name.len()) } else { String::new() };
+    format!("'{}{more}'", start.escape_debug())
 }
 
 /// A file to be loaded into sets of tensors.
@@ -65,6 +73,10 @@ impl Loading<'_> {
     ) -> Result<Loaded, Error> {
         let file = safetensors::read(self.path)?;
         let mut faults = self.faults(&file);
+        if let Some(other) = file.metadata().get(FORMAT_KEY).filter(|format| *format != FORMAT) {
+            let reason = format!("is {other:?}, this version reads {FORMAT:?}");
+            faults.push(CheckpointFault::Metadata { key: FORMAT_KEY, reason });
+        }
         faults.extend(check(file.metadata()));
         if !faults.is_empty() {
             return Err(Error::Checkpoint { path: self.path.to_owned(), faults });

@@ -47,13 +47,17 @@ impl Device {
     /// used only when asked for.
     ///
     /// # Errors
-    /// A hardware GPU that is there but cannot be opened.
+    /// None at present: a GPU that cannot be opened is passed over, with a warning to the log.
     pub fn best() -> Result<Device, Error> {
         let hardware = |a: &vulkan::AdapterInfo| a.kind.is_hardware() && a.unusable.is_none();
         match vulkan::enumerate() {
-            Ok(adapters) if adapters.iter().any(hardware) => {
-                Ok(Device(vulkan::open(&Selector::HardwareOnly)?))
-            }
+            Ok(adapters) if adapters.iter().any(hardware) => match vulkan::open(&Selector::HardwareOnly) {
+                Ok(device) => Ok(Device(device)),
+                Err(reason) => {
+                    tracing::warn!(%reason, "the GPU does not open, using the host");
+                    Ok(Device::host())
+                }
+            },
             Ok(_) => Ok(Device::host()),
             Err(reason) => {
                 tracing::debug!(%reason, "no Vulkan device, using the host");

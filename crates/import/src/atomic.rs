@@ -33,6 +33,14 @@ pub(crate) fn replace(
     sync_directory(directory(path)).map_err(failed("flush its directory to disk"))
 }
 
+/// Fails where [`replace`] would for the path alone: no such directory, no permission, something else in its place.
+pub(crate) fn probe(path: &Path) -> Result<(), ImportError> {
+    previous(path)?;
+    let (temporary, _) = create_beside(path)?;
+    drop(RemoveOnDrop { path: &temporary });
+    Ok(())
+}
+
 /// What is at the path now. Devices and directories are refused: renaming over `/dev/null` would replace it.
 fn previous(path: &Path) -> Result<Option<fs::Metadata>, ImportError> {
     match fs::metadata(path) {

@@ -3,16 +3,9 @@
 use crate::Failure;
 use griffinfly::data::Labelled;
 use griffinfly::models::DigitsModel;
-use griffinfly::{AdamConfig, Device, Feed, Optimizer, Progress, Trainer, Weights};
+use griffinfly::{Device, Feed, Progress, Trainer, Weights};
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// Adam's learning rate; it falls to zero over the last part of the training.
-const LEARNING_RATE: f64 = 3e-3;
-/// Decoupled weight decay: 1,438 images are few for 71,754 parameters.
-const WEIGHT_DECAY: f64 = 0.3;
-/// From which part of the steps on the learning rate falls.
-const DECAY_FROM: f64 = 0.5;
 
 /// What to train.
 pub(super) struct Plan {
@@ -44,8 +37,8 @@ pub(super) fn run(
     let start = Instant::now();
     let graph = model.training()?;
     let weights = Weights::init(device, graph.graph(), plan.seed)?;
-    let adam = AdamConfig { learning_rate: LEARNING_RATE, weight_decay: WEIGHT_DECAY, ..AdamConfig::adamw() };
-    let mut trainer = Trainer::with_weights(graph, Optimizer::Adam(adam), &weights)?;
+    let mut trainer = Trainer::with_weights(graph, DigitsModel::optimizer(), &weights)?;
+    trainer.check_path(checkpoint)?;
     let mut clock = Clock { construction: start.elapsed(), steps: Vec::new() };
     let losses = steps(&mut trainer, images, plan, &mut clock)?;
     trainer.save(checkpoint)?;
@@ -77,7 +70,7 @@ fn steps(
     };
     let mut last = Instant::now();
     for (i, batch) in (0..plan.steps).zip(batches) {
-        trainer.set_learning_rate(learning_rate(i, plan.steps))?;
+        trainer.set_learning_rate(DigitsModel::learning_rate(i, plan.steps))?;
         // The first step alone is waited for, because software drivers compile when they first run something.
         match i {
             0 => add(trainer.step(&batch.inputs())?),
@@ -89,12 +82,6 @@ fn steps(
     trainer.finish()?.into_iter().for_each(&mut add);
     progress.finish();
     Ok(losses)
-}
-
-/// Constant at first, then falling in a straight line.
-fn learning_rate(step: u64, steps: u64) -> f64 {
-    let done = step as f64 / steps as f64;
-    LEARNING_RATE * ((1.0 - done) / (1.0 - DECAY_FROM)).min(1.0)
 }
 
 /// Times of construction and of every step.
@@ -121,14 +108,6 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_learning_rate_falls_to_almost_nothing() {
-        assert!((learning_rate(0, 100) - LEARNING_RATE).abs() < 1e-12);
-        assert!((learning_rate(50, 100) - LEARNING_RATE).abs() < 1e-12);
-        assert!((learning_rate(75, 100) - LEARNING_RATE / 2.0).abs() < 1e-12);
-        assert!(learning_rate(99, 100) > 0.0);
-    }
 
     #[test]
     fn preparation_is_construction_and_first_step_less_a_median_step() {

@@ -5,6 +5,7 @@
 mod digits;
 mod golden;
 mod guard;
+mod limits;
 mod memory;
 mod programs;
 mod random;

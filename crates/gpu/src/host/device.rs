@@ -20,6 +20,8 @@ pub(super) struct Shared {
     allocated: Mutex<u64>,
     budget: Option<u64>,
     faults: FaultPlan,
+    /// What memory made for programs begins with.
+    pub(super) fill: u32,
 }
 
 /// The CPU as a device.
@@ -113,6 +115,7 @@ impl HostDevice {
             allocated: Mutex::default(),
             budget: options.memory_bytes,
             faults: options.faults.clone(),
+            fill: options.fill,
         };
         HostDevice { shared: Arc::new(shared), info, target: Target::host() }
     }

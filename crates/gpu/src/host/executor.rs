@@ -56,7 +56,13 @@ impl HostExecutor {
         for (i, arena) in program.arenas.iter().enumerate() {
             memory.push(match bound.iter().find(|(id, _)| id.index() == i) {
                 Some((_, buffer)) => Memory::Bound(buffer.clone()),
-                None => Memory::Own(shared.allocate(&format!("arena {i} ({:?})", arena.role), arena.bytes)?),
+                None => {
+                    let buffer = shared.allocate(&format!("arena {i} ({:?})", arena.role), arena.bytes)?;
+                    if shared.fill != 0 {
+                        buffer.words().fill(shared.fill);
+                    }
+                    Memory::Own(buffer)
+                }
             });
         }
         let mut plans = Vec::new();

@@ -52,6 +52,8 @@ pub struct HostOptions {
     pub memory_bytes: Option<u64>,
     /// Failures to inject, for tests.
     pub faults: FaultPlan,
+    /// The word that memory of a program begins with, apart from what its owner binds; tests take a NaN pattern.
+    pub fill: u32,
 }
 
 /// The CPU, with all its threads.

@@ -1,7 +1,7 @@
 //! The memory of an instantiated program: bound buffers, buffers of its own, and one copy per slot of what the host writes.
 //!
 //! Parameters, mirrors and state must be bound and are left as they are (whoever owns them initialises them); everything
-//! else is made and zeroed here, and constants are written into it.
+//! else is made and filled here, and constants are written into it.
 
 use super::device::Shared;
 use super::memory::{self, Home, RawBuffer, Request};
@@ -66,7 +66,7 @@ impl Arenas {
         let made: Vec<&RawBuffer> = self.0.iter().filter_map(Store::made).collect();
         let mut transfer = shared.transfer();
         if !made.is_empty() {
-            transfer.clear(&made)?;
+            transfer.fill(&made, shared.fill)?;
         }
         for constant in &program.constants {
             let Some(buffer) = self.0.get(constant.place.arena.index()).and_then(Store::made) else {
@@ -111,7 +111,7 @@ fn store(shared: &Shared, arena: &Arena, given: Option<&Arc<dyn Buffer>>) -> Res
             let mut buffers = Vec::with_capacity(shared.slots);
             for _ in 0..shared.slots {
                 let mut buffer = RawBuffer::new(&shared.context, &request)?;
-                buffer.clear_mapped()?;
+                buffer.fill_mapped(shared.fill)?;
                 buffers.push(buffer);
             }
             Ok(Store::Ring(buffers))

@@ -44,6 +44,7 @@ pub fn open_with(selector: &Selector, options: &OpenOptions) -> Result<Arc<Vulka
         transfer: Mutex::new(Transfer::new(&context)?),
         cache: PipelineCache::new(&context, options.cache_dir.as_deref())?,
         slots: options.slots.clamp(2, 4),
+        fill: options.fill,
         context,
     };
     Ok(Arc::new(VulkanDevice(Arc::new(shared))))
@@ -54,6 +55,7 @@ pub(super) struct Shared {
     transfer: Mutex<Transfer>,
     pub(super) cache: PipelineCache,
     pub(super) slots: usize,
+    pub(super) fill: u32,
     pub(super) context: Arc<Context>,
 }
 
@@ -98,7 +100,7 @@ impl Device for VulkanDevice {
 
     fn buffer(&self, bytes: u64) -> Result<Arc<dyn Buffer>, GpuError> {
         let raw = RawBuffer::new(&self.0.context, &Request { what: "a buffer", bytes, home: Home::Device })?;
-        self.0.transfer().clear(&[&raw])?;
+        self.0.transfer().fill(&[&raw], 0)?;
         Ok(Arc::new(VulkanBuffer(raw)))
     }
 

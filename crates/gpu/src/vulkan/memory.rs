@@ -117,12 +117,14 @@ impl RawBuffer {
         Ok(())
     }
 
-    /// Zeroes mapped memory. The device must not be using it.
-    pub(super) fn clear_mapped(&mut self) -> Result<(), GpuError> {
-        let length = usize::try_from(self.bytes).unwrap_or(usize::MAX);
-        let at = self.mapped_range(0, length)?;
-        // SAFETY: as in `write_mapped`.
-        unsafe { std::ptr::write_bytes(at, 0, length) };
+    /// Fills the mapped memory with a word.
+    pub(super) fn fill_mapped(&mut self, word: u32) -> Result<(), GpuError> {
+        let words = usize::try_from(self.bytes).unwrap_or(usize::MAX) / 4;
+        let at = self.mapped_range(0, words * 4)?.cast::<u32>();
+        for i in 0..words {
+            // SAFETY: as in `write_mapped`; mapped memory is aligned far beyond a word.
+            unsafe { at.add(i).write_unaligned(word) };
+        }
         Ok(())
     }
 

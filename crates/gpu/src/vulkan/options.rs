@@ -28,11 +28,14 @@ pub struct OpenOptions {
     pub faults: FaultPlan,
     /// Steps an executor may have in flight, 2 to 4.
     pub slots: usize,
+    /// The word that memory of a program begins with, apart from what its owner binds. Tests take a NaN pattern: it shows what
+    /// is never written and what is read beyond a tensor.
+    pub fill: u32,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        OpenOptions { validation: false, cache_dir: None, faults: FaultPlan::default(), slots: 3 }
+        OpenOptions { validation: false, cache_dir: None, faults: FaultPlan::default(), slots: 3, fill: 0 }
     }
 }
 

@@ -33,12 +33,12 @@ impl Transfer {
         Ok(Transfer { context: context.clone(), pool, command, semaphore, submitted: 0, staging: None })
     }
 
-    /// Zeroes whole buffers.
-    pub(super) fn clear(&mut self, buffers: &[&RawBuffer]) -> Result<(), GpuError> {
+    /// Fills whole buffers with a word.
+    pub(super) fn fill(&mut self, buffers: &[&RawBuffer], word: u32) -> Result<(), GpuError> {
         self.run_copies(|device, command| {
             for buffer in buffers {
                 // SAFETY: recording; the buffer outlives the run.
-                unsafe { device.cmd_fill_buffer(command, buffer.handle(), 0, vk::WHOLE_SIZE, 0) };
+                unsafe { device.cmd_fill_buffer(command, buffer.handle(), 0, vk::WHOLE_SIZE, word) };
             }
         })
     }

@@ -172,6 +172,14 @@ impl Trainer {
         Ok(losses)
     }
 
+    /// Whether [`Trainer::save`] could write at this path as things are: better known before hours of training.
+    ///
+    /// # Errors
+    /// An unwritable directory, something at the path that is no file.
+    pub fn check_path(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        Ok(griffinfly_import::safetensors::probe(path.as_ref())?)
+    }
+
     /// Writes parameters, state, step, learning rate and optimizer to a safetensors file, as a whole or not at all.
     ///
     /// # Errors

@@ -175,6 +175,36 @@ fn metadata_that_means_nothing() {
     assert!(with("m3", "griffinfly.learning_rate", Some("NaN")).contains("NaN"));
     assert!(with("m4", "griffinfly.optimizer", Some("{}")).contains("no optimizer"));
     assert!(with("m5", "griffinfly.state", Some("12")).contains("no list"));
+    assert!(with("m6", "griffinfly.format", Some("99")).contains("\"99\""));
+}
+
+/// What a file says reaches a terminal quoted, without control characters and cut to size.
+#[test]
+fn names_of_a_file_are_shown_safely() {
+    let name = format!("\u{1b}[31m\n{}", "x".repeat(5000));
+    let fault = CheckpointFault::Missing { name, expected: griffinfly::TensorType::f32([2]) };
+    let text = fault.to_string();
+    assert!(
+        text.starts_with("'\\u{1b}[31m\\nxxx") && text.ends_with("... (5006 bytes)' f32[2] is missing"),
+        "{text}"
+    );
+    assert!(text.len() < 300);
+}
+
+/// What a save would refuse for its path is known before.
+#[test]
+fn a_path_can_be_tried_before_training() {
+    let scratch = Scratch::new("probe");
+    let (trainer, path) = saved(&scratch);
+    let old = std::fs::read(&path).unwrap();
+    trainer.check_path(&path).unwrap();
+    trainer.check_path(scratch.file("new")).unwrap();
+    let missing = scratch.file("none").join("c.safetensors");
+    assert!(trainer.check_path(&missing).unwrap_err().to_string().contains("none"));
+    let directory = path.parent().unwrap();
+    assert!(trainer.check_path(directory).unwrap_err().to_string().contains("not a regular file"));
+    assert_eq!(std::fs::read(&path).unwrap(), old);
+    assert_eq!(std::fs::read_dir(directory).unwrap().count(), 1, "nothing is left behind");
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod device;
 mod example;
 mod fixtures;
 mod full_disk;
+mod golden;
 mod inputs;
 mod learning;
 mod memory;

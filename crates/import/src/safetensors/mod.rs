@@ -20,7 +20,7 @@ use std::path::Path;
 
 pub use dtype::Dtype;
 pub use fault::SafetensorsFault;
-pub use write::{TensorSource, to_bytes, write_atomic};
+pub use write::{TensorSource, probe, to_bytes, write_atomic};
 
 use crate::ImportError;
 use layout::{Layout, Placed};

@@ -25,6 +25,14 @@ pub struct TensorSource<'a> {
     pub bytes: &'a [u8],
 }
 
+/// Fails where [`write_atomic`] would for the path alone; leaves nothing behind.
+///
+/// # Errors
+/// An unwritable directory, something at the path that is no file.
+pub fn probe(path: &Path) -> Result<(), ImportError> {
+    atomic::probe(path)
+}
+
 /// Writes a file: to a temporary one in the same directory, flushed to disk and renamed over `path`. On any failure,
 /// such as a full disk, what was at `path` is still there and the temporary file is gone. A symbolic link is replaced
 /// by the file.

@@ -42,6 +42,13 @@ impl Words {
         Some(Arc::new(Words { start: start.cast(), layout }))
     }
 
+    /// Sets all words.
+    pub(super) fn fill(&self, word: u32) {
+        for i in 0..self.layout.size() / 4 {
+            self.write_bytes(4 * i, &word.to_ne_bytes());
+        }
+    }
+
     /// Copies bytes in, if the range is inside.
     pub(super) fn write_bytes(&self, offset: usize, bytes: &[u8]) -> bool {
         let inside = offset.checked_add(bytes.len()).is_some_and(|end| end <= self.layout.size());

@@ -8,11 +8,14 @@
 mod run;
 mod sizes;
 
+use griffinfly_gpu::Device;
 use griffinfly_ir::array::Array;
 use griffinfly_ir::eval::eval;
 use griffinfly_ir::graph::{Graph, LeafKind, Value};
 use griffinfly_ir::ops::{Fragment, Sample, samples};
-pub(crate) use run::{Feeds, open, run_graph};
+use std::sync::Arc;
+
+pub(crate) use run::{Feeds, run_graph, with_device};
 
 /// Joins one-sample graphs into one graph; leaf and output names get the sample's number in front.
 fn join(graphs: &[(usize, Graph)]) -> Graph {
@@ -49,14 +52,13 @@ fn feeds_of(samples: &[(usize, Sample)]) -> Feeds {
 }
 
 /// Runs graphs made of samples together and compares every output with the oracle.
-fn check(samples: &[(usize, Sample)], make: impl Fn(&Sample) -> Option<Graph>) {
-    let Some(device) = open() else { return };
+fn check(device: &Arc<dyn Device>, samples: &[(usize, Sample)], make: impl Fn(&Sample) -> Option<Graph>) {
     let graphs: Vec<(usize, Graph)> = samples.iter().filter_map(|(n, s)| Some((*n, make(s)?))).collect();
     let g = join(&graphs);
     g.finish().unwrap_or_else(|e| panic!("{e}"));
     let feeds = feeds_of(samples);
     let oracle = eval::<f64>(&g, &feeds).unwrap_or_else(|e| panic!("{e}"));
-    let found = run_graph(&device, &g, &feeds);
+    let found = run_graph(device, &g, &feeds);
     for o in g.outputs() {
         let n: usize = o.name[1..o.name.find('.').unwrap_or(1)].parse().unwrap_or(0);
         let sample = &samples.iter().find(|s| s.0 == n).map(|s| s.1.describe());
@@ -81,14 +83,14 @@ fn groups() -> Vec<Vec<(usize, Sample)>> {
 
 #[test]
 fn device_runs_every_sample_as_the_oracle_says() {
-    for group in groups() {
-        check(&group, |s| Some(s.graph()));
-    }
+    with_device(|device| groups().iter().for_each(|group| check(device, group, |s| Some(s.graph()))));
 }
 
 #[test]
 fn device_runs_the_gradient_of_every_sample_as_the_oracle_says() {
-    for group in groups() {
-        check(&group, |s| if s.is_without_gradient() { None } else { s.gradient_graph().ok() });
-    }
+    let gradient = |s: &Sample| {
+        (!s.is_without_gradient())
+            .then(|| s.gradient_graph().unwrap_or_else(|e| panic!("{}: {e}", s.describe())))
+    };
+    with_device(|device| groups().iter().for_each(|group| check(device, group, gradient)));
 }

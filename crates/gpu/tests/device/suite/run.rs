@@ -12,16 +12,22 @@ use std::time::Duration;
 /// Values of leaves by name.
 pub(crate) type Feeds = HashMap<String, Array<f64>>;
 
-/// The device under test. `None`, said aloud, where a Vulkan driver was asked for and none opens.
-pub(crate) fn open() -> Option<Arc<dyn Device>> {
+/// A quiet NaN that no computation makes: what memory of programs begins with.
+const POISON: u32 = 0x7fc0_dead;
+
+/// Runs a test on the device under test; fails if the validation layer had anything to say.
+pub(crate) fn with_device(test: impl FnOnce(&Arc<dyn Device>)) {
     let wanted = std::env::var("GRIFFINFLY_TEST_DEVICE").unwrap_or_else(|_| "host".into());
     if wanted != "vulkan" {
-        return Some(host::open());
+        return test(&host::open_with(&host::HostOptions { fill: POISON, ..Default::default() }));
     }
-    match vulkan::open(&vulkan::Selector::Best) {
-        Ok(device) => Some(device),
-        Err(e) => panic!("the Vulkan device under test does not open: {e}"),
-    }
+    let options = vulkan::OpenOptions { fill: POISON, cache_dir: None, ..vulkan::OpenOptions::from_env() };
+    let device = vulkan::open_with(&vulkan::Selector::Best, &options).unwrap_or_else(|e| panic!("{e}"));
+    let log = device.validation_log();
+    let device: Arc<dyn Device> = device;
+    test(&device);
+    drop(device);
+    assert_eq!(log.messages(), Vec::<String>::new());
 }
 
 fn bytes_of(words: &[u32]) -> Vec<u8> {

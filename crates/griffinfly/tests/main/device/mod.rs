@@ -8,7 +8,7 @@ mod memory;
 mod resume;
 
 use griffinfly::gpu::vulkan::{self, OpenOptions, Selector, ValidationLog};
-use griffinfly::{Device, DeviceChoice};
+use griffinfly::{Device, DeviceChoice, Feed, GraphExt, Input, Session, Trainer, data, models};
 
 /// The device under test; dropping it fails the test if the validation layer complained.
 struct Tested {
@@ -16,11 +16,16 @@ struct Tested {
     log: Option<ValidationLog>,
 }
 
+/// As the environment says, without a cache outside the test's own directories.
+fn options() -> OpenOptions {
+    OpenOptions { cache_dir: None, ..OpenOptions::from_env() }
+}
+
 fn tested() -> Tested {
     if std::env::var_os("GRIFFINFLY_TEST_DEVICE").is_none_or(|value| value != "vulkan") {
         return Tested { device: Device::host(), log: None };
     }
-    let vulkan = vulkan::open_with(&Selector::Best, &OpenOptions::from_env()).unwrap();
+    let vulkan = vulkan::open_with(&Selector::Best, &options()).unwrap();
     let log = Some(vulkan.validation_log());
     Tested { device: Device::from_backend(vulkan), log }
 }
@@ -32,6 +37,27 @@ impl Drop for Tested {
             assert!(messages.is_empty(), "{messages:#?}");
         }
     }
+}
+
+/// The demo's training, as long as the demo trains.
+#[test]
+fn the_demo_reaches_its_accuracy() {
+    let tested = tested();
+    let (digits, model) = (data::digits(), models::digits(64));
+    let graph = model.training().unwrap();
+    let mut trainer = Trainer::new(&tested.device, graph, models::DigitsModel::optimizer()).unwrap();
+    for (i, batch) in (0..440).zip(digits.train.batches(64, 0).unwrap()) {
+        trainer.set_learning_rate(models::DigitsModel::learning_rate(i, 440)).unwrap();
+        trainer.submit(&batch.inputs()).unwrap();
+    }
+    let images = [359, 1, 8, 8];
+    let mut g = model.graph.clone();
+    let best = g.argmax(model.logits, 1);
+    let graph = g.inference([("best", best)]).unwrap().rebind(&[("image", &images)]).unwrap();
+    let mut session = Session::with_weights(graph, trainer.weights()).unwrap();
+    let out = session.run(&[("image", Input::f32(&digits.test.images))]).unwrap();
+    let right = out.i32("best").unwrap().iter().zip(&digits.test.labels).filter(|(a, b)| a == b).count();
+    assert!(right * 1000 >= 975 * digits.test.len(), "{right} of {}", digits.test.len());
 }
 
 #[test]

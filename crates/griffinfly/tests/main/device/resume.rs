@@ -1,8 +1,8 @@
 //! Going on from a checkpoint, also after the device was lost, gives the bits of a training that never stopped.
 
-use super::tested;
+use super::{options, tested};
 use crate::fixtures::{Scratch, batch, bits, trainer};
-use griffinfly::gpu::vulkan::{self, OpenOptions, Selector, SubmitFault};
+use griffinfly::gpu::vulkan::{self, Selector, SubmitFault};
 use griffinfly::{Device, Optimizer};
 
 #[test]
@@ -36,9 +36,11 @@ fn a_lost_device_is_replaced() {
     let mut straight = trainer(&tested.device, Optimizer::adam(0.01));
     let expected: Vec<f32> = (0..6).map(|_| straight.step(&batch()).unwrap()).collect();
 
-    let options = OpenOptions::from_env();
+    let options = options();
     let faults = options.faults.clone();
-    let device = Device::from_backend(vulkan::open_with(&Selector::Best, &options).unwrap());
+    let vulkan = vulkan::open_with(&Selector::Best, &options).unwrap();
+    let log = vulkan.validation_log();
+    let device = Device::from_backend(vulkan);
     let mut first = trainer(&device, Optimizer::adam(0.01));
     let mut losses: Vec<f32> = (0..3).map(|_| first.step(&batch()).unwrap()).collect();
     first.save(scratch.file("c")).unwrap();
@@ -50,6 +52,7 @@ fn a_lost_device_is_replaced() {
     assert_eq!(std::fs::read(scratch.file("c")).unwrap(), old);
     assert!(first.step(&batch()).unwrap_err().is_device_lost());
     drop((first, device));
+    assert_eq!(log.messages(), Vec::<String>::new());
 
     let mut second = trainer(&tested.device, Optimizer::adam(0.01));
     second.load(scratch.file("c")).unwrap();
@@ -64,7 +67,7 @@ fn a_failed_submission_changes_nothing() {
         println!("skipped: the host has a test of its own");
         return;
     }
-    let options = OpenOptions::from_env();
+    let options = options();
     let faults = options.faults.clone();
     let device = Device::from_backend(vulkan::open_with(&Selector::Best, &options).unwrap());
     let mut undisturbed = trainer(&device, Optimizer::adam(0.01));
