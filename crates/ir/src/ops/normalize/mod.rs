@@ -1,18 +1,26 @@
-//! Normalisation along rows: softmax, log-softmax, layer norm, RMS norm, and their gradients.
+//! Normalisation along rows: softmax, log-softmax, layer, group, batch and RMS norm, and their gradients.
 //!
 //! All lower to one row loop each, so a device may keep a row on chip, stream it, or split it into statistics and apply.
 
+mod batch_norm;
+mod group_norm;
 mod layer_norm;
-mod layer_norm_grad;
 mod log_softmax;
+mod norm;
+mod norm_grad;
 mod rms_norm;
 mod softmax;
+mod split;
 
-pub(crate) use layer_norm::LayerNorm;
-pub(crate) use layer_norm_grad::LayerNormGrad;
+pub(crate) use batch_norm::Channels;
+pub(crate) use group_norm::Groups;
+pub(crate) use layer_norm::Last;
 pub(crate) use log_softmax::{LogSoftmax, LogSoftmaxGrad};
+pub(crate) use norm::Norm;
+pub(crate) use norm_grad::NormGrad;
 pub(crate) use rms_norm::{RmsNorm, RmsNormGrad};
 pub(crate) use softmax::{Softmax, SoftmaxGrad};
+pub(crate) use split::{Frame, Split};
 
 use super::reduce::{check_axes, row_split};
 use super::rule::need_dtype;
@@ -27,18 +35,20 @@ use crate::scalar::{BinaryFn, ScalarExpr, ScalarId, UnaryFn};
 use crate::types::{DType, TensorType};
 
 /// The iteration of a row operation: extents of rows and columns, and the coordinates, over `rows ++ cols`, of an element
-/// of the tensor whose rows they are.
+/// of the tensor whose rows they are and of its weight.
 pub(crate) struct Rows {
     pub(crate) rows: Vec<usize>,
     pub(crate) cols: Vec<usize>,
     pub(crate) coords: Vec<IndexExpr>,
+    pub(crate) weight: IndexExpr,
 }
 
 impl Rows {
     /// Rows of `x` along one axis.
     pub(crate) fn along(x: &TensorType, axis: usize) -> Self {
         let (rows, cols, coords) = row_split(&x.dims, &[axis]);
-        Self { rows, cols, coords }
+        let weight = IndexExpr::axis(rows.len());
+        Self { rows, cols, coords, weight }
     }
 
     /// Rows of `x` along its last axis.
@@ -56,9 +66,9 @@ impl Rows {
         Access::identity(self.rows.len())
     }
 
-    /// The element of a tensor that has one element per column.
+    /// The element of a tensor that has one element per weight: per column, if rows have one axis.
     pub(crate) fn weight(&self) -> Access {
-        Access::at(vec![IndexExpr::axis(self.rows.len())])
+        Access::at(vec![self.weight.clone()])
     }
 
     /// The row loop with these outputs: result 0 per element, the following results per row. Without a column body the
@@ -150,49 +160,37 @@ fn infer_softmax_grad(inputs: &[TensorType], axis: usize) -> Result<Vec<TensorTy
     Ok(vec![y.clone()])
 }
 
-/// Checks a row of `f32` to normalise with weights of its length.
-fn check_norm(x: &TensorType, weights: &[(&str, &TensorType)], eps: F32) -> Result<usize, String> {
+/// Checks rows of `f32` to normalise, with weights.
+fn check_norm(
+    frame: &Frame,
+    x: &TensorType,
+    weights: &[(&str, &TensorType)],
+    eps: F32,
+) -> Result<(), String> {
     need_dtype("the operand", x, DType::F32)?;
-    let Some(&n) = x.dims.last() else {
-        return Err("a scalar has no axis to normalise".into());
-    };
-    for (what, w) in weights {
-        need_dtype(what, w, DType::F32)?;
-        if w.dims != [n] {
-            return Err(format!("{what} must be f32[{n}] for {x}, it is {w}"));
-        }
-    }
+    weights.iter().try_for_each(|(what, w)| frame.check_weight(what, w))?;
     if !(eps.get() >= 0.0 && eps.get().is_finite()) {
         return Err(format!("eps must be finite and not negative, it is {}", eps.get()));
     }
-    Ok(n)
+    Ok(())
 }
 
-/// The type of the gradient of a norm with respect to its operand, from its inputs: the operand, the named statistics with
-/// one element per row, gamma, and the gradient of the result.
-fn infer_norm_grad(inputs: &[TensorType], statistics: &[&str]) -> Result<Vec<TensorType>, String> {
+/// Checks the inputs of the gradient of a norm with respect to its operand: the operand, the named statistics with one
+/// element per row, gamma, and the gradient of the result.
+fn infer_norm_grad(frame: &Frame, inputs: &[TensorType], statistics: &[&str]) -> Result<(), String> {
     let (x, after) = (&inputs[0], 1 + statistics.len());
-    let Some(&n) = x.dims.last() else {
-        return Err("a scalar has no axis to normalise".into());
-    };
     need_f32("the operand", x, &x.dims)?;
     for (what, statistic) in statistics.iter().zip(&inputs[1..after]) {
-        need_f32(what, statistic, leading(x))?;
+        need_f32(what, statistic, &frame.statistic().dims)?;
     }
-    need_f32("gamma", &inputs[after], &[n])?;
-    need_f32("the gradient", &inputs[after + 1], &x.dims)?;
-    Ok(vec![x.clone()])
+    frame.check_weight("gamma", &inputs[after])?;
+    need_f32("the gradient", &inputs[after + 1], &x.dims)
 }
 
 /// Checks that a tensor is `f32` of these dimensions.
 fn need_f32(what: &str, ty: &TensorType, dims: &[usize]) -> Result<(), String> {
     let wanted = TensorType::f32(dims);
     if *ty == wanted { Ok(()) } else { Err(format!("{what} must be {wanted}, it is {ty}")) }
-}
-
-/// Dimensions without the last.
-fn leading(x: &TensorType) -> &[usize] {
-    &x.dims[..x.rank().saturating_sub(1)]
 }
 
 impl Graph {

@@ -1,6 +1,6 @@
 //! Root-mean-square normalisation over the last axis (Zhang and Sennrich 2019), with weight; and its gradient.
 
-use super::{Rows, check_norm, infer_norm_grad, leading, row_of};
+use super::{Frame, Rows, check_norm, infer_norm_grad, row_of};
 use crate::array::Array;
 use crate::attr::F32;
 use crate::graph::{Graph, Value};
@@ -35,8 +35,9 @@ impl Rule for RmsNorm {
     }
 
     fn infer(&self, inputs: &[TensorType]) -> Result<Vec<TensorType>, String> {
-        check_norm(&inputs[0], &[("gamma", &inputs[1])], self.eps)?;
-        Ok(vec![inputs[0].clone(), TensorType::f32(leading(&inputs[0]))])
+        let frame = Frame::last(&inputs[0])?;
+        check_norm(&frame, &inputs[0], &[("gamma", &inputs[1])], self.eps)?;
+        Ok(vec![inputs[0].clone(), frame.statistic()])
     }
 
     /// `dx` as [`RmsNormGrad`], `dgamma = sum over rows of dy x rstd`; where the loss uses rstd, `dx -= drstd rstd^3 x / n`.
@@ -48,6 +49,7 @@ impl Rule for RmsNorm {
             if let Some(u) = vjp.upstream[1] {
                 let per = 1.0 / vjp.g.dims(gamma)[0] as f32;
                 let share = vjp.g.rstd_share(u, rstd, per);
+                let share = vjp.g.per_row(share);
                 let share = vjp.g.mul(x, share);
                 dx = vjp.g.add(dx, share);
             }
@@ -138,7 +140,8 @@ impl Rule for RmsNormGrad {
     }
 
     fn infer(&self, inputs: &[TensorType]) -> Result<Vec<TensorType>, String> {
-        infer_norm_grad(inputs, &["rstd"])
+        infer_norm_grad(&Frame::last(&inputs[0])?, inputs, &["rstd"])?;
+        Ok(vec![inputs[0].clone()])
     }
 
     fn gradient(&self, vjp: &mut Vjp<'_>) -> Result<(), String> {

@@ -1,7 +1,7 @@
-//! The gradient of layer normalisation with respect to its operand.
+//! The gradient of layer, group and batch normalisation with respect to the operand.
 
-use super::{Rows, infer_norm_grad, leading, row_of};
-use crate::array::Array;
+use super::{Frame, Rows, Split, infer_norm_grad};
+use crate::array::{Array, each_point};
 use crate::graph::{Graph, Value};
 use crate::loops::{Body, Combine, Phase};
 use crate::ops::{Lowering, Rule, SampleInput, Signature, Vjp};
@@ -10,14 +10,17 @@ use crate::scalar::ScalarId;
 use crate::types::{DType, TensorType};
 use serde::{Deserialize, Serialize};
 
-/// With `d = x - mean`, `n = (d - average(d)) rstd` and `h = dy gamma`: `dx = rstd (h - average(h) - n average(h n))` over
-/// the last axis. Inputs: x `[.., C]`, mean `[..]`, rstd `[..]`, gamma `[C]`, dy `[.., C]`. Results: dx `[.., C]` and the
-/// average of d `[..]`.
+/// With `d = x - mean`, `n = (d - average(d)) rstd` and `h = dy gamma`: `dx = rstd (h - average(h) - n average(h n))`, with
+/// averages over rows. Inputs: x; mean and rstd with one element per row; gamma with one per weight; dy like x. Results: dx
+/// like x and the average of d with one element per row.
 ///
 /// The average of d is what rounding took from the saved mean: of a row near 1e4 that is 5e-4 in f32, which a deviation of
 /// 1 would show in the gradient.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct LayerNormGrad {}
+pub(crate) struct NormGrad<S> {
+    #[serde(flatten)]
+    pub(crate) split: S,
+}
 
 /// `d` and `h` at one element, and `rstd` of its row.
 fn element(body: &mut Body, io: &Signature<'_>, rows: &Rows) -> [ScalarId; 3] {
@@ -39,23 +42,25 @@ fn averages(body: &mut Body, n: usize) -> [ScalarId; 3] {
 }
 
 /// The same in primitive operations, from which second derivatives are made.
-fn composed(g: &mut Graph, v: &[Value]) -> Vec<Value> {
-    let (mean, rstd) = (g.per_row(v[1]), g.per_row(v[2]));
-    let deviation = g.sub(v[0], mean);
-    let offset = g.mean(deviation, &[-1]);
-    let kept = g.per_row(offset);
-    let centred = g.sub(deviation, kept);
+fn composed(g: &mut Graph, frame: &Frame, v: &[Value]) -> Vec<Value> {
+    let (x, dy) = (frame.view(g, v[0]), frame.view(g, v[4]));
+    let (mean, rstd) = (frame.spread(g, v[1]), frame.spread(g, v[2]));
+    let deviation = g.sub(x, mean);
+    let offset = frame.mean(g, deviation);
+    let centred = g.sub(deviation, offset);
     let normal = g.mul(centred, rstd);
-    let h = g.mul(v[4], v[3]);
+    let gamma = frame.weigh(g, v[3]);
+    let h = g.mul(dy, gamma);
     let hn = g.mul(h, normal);
-    let (a, b) = (g.mean_keep(h, &[-1]), g.mean_keep(hn, &[-1]));
+    let (a, b) = (frame.mean(g, h), frame.mean(g, hn));
     let nb = g.mul(normal, b);
     let d = g.sub(h, a);
     let d = g.sub(d, nb);
-    vec![g.mul(rstd, d), offset]
+    let dx = g.mul(rstd, d);
+    vec![frame.unview(g, dx), frame.unspread(g, offset)]
 }
 
-impl Rule for LayerNormGrad {
+impl<S: Split> Rule for NormGrad<S> {
     fn arity(&self) -> Option<usize> {
         Some(5)
     }
@@ -65,39 +70,43 @@ impl Rule for LayerNormGrad {
     }
 
     fn infer(&self, inputs: &[TensorType]) -> Result<Vec<TensorType>, String> {
-        let mut results = infer_norm_grad(inputs, &["mean", "rstd"])?;
-        results.push(TensorType::f32(leading(&inputs[0])));
-        Ok(results)
+        let frame = self.split.frame(&inputs[0])?;
+        infer_norm_grad(&frame, inputs, &["mean", "rstd"])?;
+        Ok(vec![inputs[0].clone(), frame.statistic()])
     }
 
     fn gradient(&self, vjp: &mut Vjp<'_>) -> Result<(), String> {
-        vjp.through(composed)
+        let frame = self.split.frame(vjp.g.ty(vjp.inputs[0]).ok_or("the operand has no type")?)?;
+        vjp.through(|g, v| composed(g, &frame, v))
     }
 
     fn reference<R: Real>(&self, inputs: &[&Array<R>], outputs: &[TensorType]) -> Vec<Array<R>> {
-        let last = inputs[0].ty.rank() - 1;
-        let average = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
-        let deviations = |p: &[usize]| {
-            let mean = inputs[1].at(&p[..last]).f64();
-            row_of(inputs[0], p, last).into_iter().map(|x| x - mean).collect::<Vec<f64>>()
+        let x = inputs[0];
+        let Ok(frame) = self.split.frame(&x.ty) else { return Vec::new() };
+        let average = |f: &dyn Fn(&[usize]) -> f64| {
+            let mut sums = Array::filled(&outputs[1], 0.0);
+            each_point(x.dims(), |p| {
+                let at = sums.offset(&frame.place(p).0);
+                sums.data[at] += f(p) / frame.count() as f64;
+            });
+            sums
         };
+        let at_row = |of: &Array<R>, p: &[usize]| of.at(&frame.place(p).0).f64();
+        let deviation = |p: &[usize]| x.at(p).f64() - at_row(inputs[1], p);
+        let offset = average(&deviation);
+        let normal = |p: &[usize]| (deviation(p) - offset.at(&frame.place(p).0)) * at_row(inputs[2], p);
+        let h = |p: &[usize]| inputs[4].at(p).f64() * inputs[3].data[frame.place(p).1].f64();
+        let (a, b) = (average(&h), average(&|p| h(p) * normal(p)));
         let dx = Array::build(&outputs[0], |p| {
-            let rstd = inputs[2].at(&p[..last]).f64();
-            let d = deviations(p);
-            let offset = average(&d);
-            let n: Vec<f64> = d.iter().map(|d| (d - offset) * rstd).collect();
-            let dy = row_of(inputs[4], p, last);
-            let h: Vec<f64> = dy.iter().zip(&inputs[3].data).map(|(d, g)| d * g.f64()).collect();
-            let hn: Vec<f64> = h.iter().zip(&n).map(|(h, n)| h * n).collect();
-            R::of(rstd * (h[p[last]] - average(&h) - n[p[last]] * average(&hn)))
+            let row = frame.place(p).0;
+            R::of(at_row(inputs[2], p) * (h(p) - a.at(&row) - normal(p) * b.at(&row)))
         });
-        let offset = Array::build(&outputs[1], |p| R::of(average(&deviations(&[p, &[0]].concat()))));
-        vec![dx, offset]
+        vec![dx, Array { ty: outputs[1].clone(), data: offset.data.iter().map(|v| R::of(*v)).collect() }]
     }
 
     fn lower(&self, io: &Signature<'_>) -> Lowering {
-        let rows = Rows::last(&io.inputs[0]);
-        let n: usize = rows.cols.iter().product();
+        let Ok(frame) = self.split.frame(&io.inputs[0]) else { return Lowering::Leaf };
+        let (rows, n) = (frame.rows(), frame.count());
         let mut sums = Body::new();
         let [d, h, rstd] = element(&mut sums, io, &rows);
         let normal = sums.expr.mul(d, rstd);
@@ -126,12 +135,13 @@ impl Rule for LayerNormGrad {
     }
 
     fn samples() -> Vec<(Self, Vec<SampleInput>)> {
-        let f = SampleInput::f32;
-        let s = |dims: &[usize]| {
-            let (rows, n) = (&dims[..dims.len() - 1], dims[dims.len() - 1]);
-            let inputs = vec![f(dims), f(rows), SampleInput::uniform(rows, 0.5, 2.0), f(&[n]), f(dims)];
-            (LayerNormGrad {}, inputs)
+        let sample = |(split, dims): (S, Vec<usize>)| {
+            let frame = split.frame(&TensorType::f32(dims.clone())).ok()?;
+            let (x, row) = (SampleInput::f32(&dims), frame.statistic().dims);
+            let (mean, rstd) = (SampleInput::f32(&row), SampleInput::uniform(&row, 0.5, 2.0));
+            let gamma = SampleInput::f32(&[frame.weight_count()]);
+            Some((NormGrad { split }, vec![x.clone(), mean, rstd, gamma, x]))
         };
-        vec![s(&[1]), s(&[5, 67]), s(&[2, 3, 8])]
+        S::shapes().into_iter().filter_map(sample).collect()
     }
 }
