@@ -23,11 +23,11 @@ pub(crate) fn digits(batch: usize, optimizer: &Optimizer) -> Graph {
     let mut h = x;
     for (name, from, to) in [("conv1", 1, 16), ("conv2", 16, 32)] {
         let w = g.parameter(&format!("{name}.weight"), [to, from, 3, 3], Init::Normal(0.1.into()));
-        h = g.conv2d(h, w, Window2d { stride: [1, 1], padding: [[1, 1], [1, 1]] });
+        h = g.conv2d(h, w, Window2d::strided(1).padded(1));
         h = affine(&mut g, name, h, &[to, 1, 1]);
         h = g.relu(h);
     }
-    h = g.max_pool2d(h, [2, 2], Window2d { stride: [2, 2], padding: [[0, 0], [0, 0]] });
+    h = g.max_pool2d(h, [2, 2], Window2d::strided(2));
     h = g.flatten(h, 1);
     for (name, from, to) in [("fc1", 512, 64), ("fc2", 64, 10)] {
         let w = g.parameter(&format!("{name}.weight"), [to, from], Init::Normal(0.1.into()));

@@ -5,6 +5,8 @@ mod conv2d_input_grad;
 mod conv2d_weight_grad;
 mod matmul;
 
+#[cfg(test)]
+pub(crate) use conv2d::Conv;
 pub(crate) use conv2d::Conv2d;
 pub(crate) use conv2d_input_grad::Conv2dInputGrad;
 pub(crate) use conv2d_weight_grad::Conv2dWeightGrad;

@@ -20,7 +20,7 @@ fn small_convolution_and_its_gradients_equal_hand_computation() {
     let mut g = Graph::new();
     let (x, w) = (image(&mut g, "x", [1, 1, 3, 3]), image(&mut g, "w", [1, 1, 2, 2]));
     // Rows start at -1, 1; columns at 0, 2: the padding is one row above and one column after.
-    let y = g.conv2d(x, w, Window2d { stride: [2, 2], padding: [[1, 0], [0, 1]] });
+    let y = g.conv2d(x, w, Window2d { stride: [2, 2], padding: [[1, 0], [0, 1]], ..Window2d::default() });
     let c = g.constant(&[1.0, 2.0, 3.0, 4.0], [1, 1, 2, 2]);
     let weighted = g.mul(y, c);
     let loss = g.sum(weighted, &[0, 1, 2, 3]);
@@ -51,7 +51,7 @@ fn bad_calls_say_what_does_not_fit() {
     );
     let flat = g.sum(x, &[0]);
     let one = Window2d::strided(1);
-    let huge = Window2d { stride: [1, 1], padding: [[usize::MAX, 1], [0, 0]] };
+    let huge = Window2d { padding: [[usize::MAX, 1], [0, 0]], ..one };
     for (a, b, window) in [
         (x, other, one),
         (x, big, one.padded(1)),

@@ -13,7 +13,8 @@ use crate::types::{DType, TensorType};
 use serde::{Deserialize, Serialize};
 
 /// `y[n, c, i, j] = sum over k, l of x[n, c, s i + k - p, t j + l - q] / count`, where x is 0 in the padding and the count
-/// is `KH KW` if padding counts, else the number of inputs the window sees. x is `[N, C, H, W]`, y `[N, C, OH, OW]`.
+/// is the part of the window inside the padded input if padding counts (`KH KW` unless a window of ceil mode ends beyond
+/// it), else the number of inputs the window sees. x is `[N, C, H, W]`, y `[N, C, OH, OW]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct AvgPool2d {
     #[serde(flatten)]
@@ -21,12 +22,23 @@ pub(crate) struct AvgPool2d {
     pub(crate) count_padding: bool,
 }
 
+/// The extents of an average pooling: taps side by side.
+pub(super) fn undilated(shape: PoolShape) -> Result<PoolShape, String> {
+    match shape.spans.iter().find(|span| span.dilation > 1) {
+        Some(span) => Err(format!("averages are over neighbours, the dilation is {}", span.dilation)),
+        None => Ok(shape),
+    }
+}
+
 /// What the sum of a window is divided by; counted tap by tap, for references.
 pub(super) fn counted(s: &PoolShape, window: &[usize], count_padding: bool) -> f64 {
-    let sees = |span: &Span, o: usize| (0..span.kernel).filter(|k| span.position(o, *k).is_some()).count();
-    let [h, w] = s.spans;
-    let count = if count_padding { h.kernel * w.kernel } else { sees(&h, window[2]) * sees(&w, window[3]) };
-    count as f64
+    let counts = |span: &Span, o: usize| {
+        let padded = span.before + span.input + span.after;
+        let inside = |k: &usize| span.position(o, *k).is_some();
+        let within = |k: &usize| span.stride * o + k < padded;
+        (0..span.kernel).filter(|k| if count_padding { within(k) } else { inside(k) }).count()
+    };
+    (counts(&s.spans[0], window[2]) * counts(&s.spans[1], window[3])) as f64
 }
 
 /// What the sum of the window at these coordinates is divided by, over the axes of `domain`; at least 1 where the
@@ -38,41 +50,53 @@ pub(super) fn count(
     window: [&IndexExpr; 2],
     domain: &[usize],
 ) -> ScalarId {
-    if count_padding {
-        return body.expr.f32((s.spans[0].kernel * s.spans[1].kernel) as f32);
+    let [h, w] = [0, 1].map(|i| extent(body, s.spans[i], window[i], count_padding, domain));
+    match (h, w) {
+        (Extent::Known(h), Extent::Known(w)) => body.expr.f32((h * w) as f32),
+        (h, w) => {
+            let [h, w] = [h, w].map(|e| match e {
+                Extent::Known(n) => body.expr.constant(Scalar::I32(n as i32)),
+                Extent::Varies(n) => n,
+            });
+            let area = body.expr.mul(h, w);
+            body.expr.cast(DType::F32, area)
+        }
     }
-    let (h, w) = (extent(body, s.spans[0], window[0], domain), extent(body, s.spans[1], window[1], domain));
-    let area = body.expr.mul(h, w);
-    body.expr.cast(DType::F32, area)
 }
 
-/// `min(start + kernel, input) - max(start, 0)`, at least 1, with `start = stride o - before`; each limit only where it is
-/// ever reached.
-fn extent(body: &mut Body, span: Span, o: &IndexExpr, domain: &[usize]) -> ScalarId {
-    let domain = Domain::of(domain);
+/// How many positions of a window count along one axis.
+enum Extent {
+    Known(usize),
+    Varies(ScalarId),
+}
+
+/// `min(start + kernel, last) - max(start, first)`, at least 1, with `start = stride o - before`, where `first..last` is the
+/// input, with its padding if that counts; each limit only where it is ever reached.
+fn extent(body: &mut Body, span: Span, o: &IndexExpr, count_padding: bool, domain: &[usize]) -> Extent {
+    let [before, after] = if count_padding { [span.before, span.after] } else { [0; 2] };
+    let (first, last) = (-(before as i64), (span.input + after) as i64);
     let start = span.position_index(o, &IndexExpr::constant(0));
     let end = start.plus_constant(span.kernel as i64);
-    let literal = |body: &mut Body, x: usize| body.expr.constant(Scalar::I32(x as i32));
-    let (starts_outside, ends_outside) = (start.range(domain).0 < 0, end.range(domain).1 > span.input as i64);
+    let furthest = (span.stride * (span.output - 1) + span.kernel) as i64 - span.before as i64;
+    let (starts_outside, ends_outside) = (span.before > before, furthest > last);
     if !starts_outside && !ends_outside {
-        return literal(body, span.kernel);
+        return Extent::Known(span.kernel);
     }
-    let (mut first, mut last) = (body.expr.index(start), body.expr.index(end));
+    let (mut from, mut to) = (body.expr.index(start), body.expr.index(end));
+    let limit = |body: &mut Body, f: BinaryFn, x: ScalarId, limit: i64| {
+        let limit = body.expr.constant(Scalar::I32(limit as i32));
+        body.expr.binary(f, x, limit)
+    };
     if starts_outside {
-        let zero = literal(body, 0);
-        first = body.expr.binary(BinaryFn::Max, first, zero);
+        from = limit(body, BinaryFn::Max, from, first);
     }
     if ends_outside {
-        let input = literal(body, span.input);
-        last = body.expr.binary(BinaryFn::Min, last, input);
+        to = limit(body, BinaryFn::Min, to, last);
     }
-    let seen = body.expr.sub(last, first);
-    let (low, high) = o.range(domain);
-    if low >= 0 && high < span.output as i64 {
-        return seen;
-    }
-    let one = literal(body, 1);
-    body.expr.binary(BinaryFn::Max, seen, one)
+    let seen = body.expr.sub(to, from);
+    let (low, high) = o.range(Domain::of(domain));
+    let is_window = low >= 0 && high < span.output as i64;
+    Extent::Varies(if is_window { seen } else { limit(body, BinaryFn::Max, seen, 1) })
 }
 
 impl Rule for AvgPool2d {
@@ -81,7 +105,7 @@ impl Rule for AvgPool2d {
     }
 
     fn infer(&self, inputs: &[TensorType]) -> Result<Vec<TensorType>, String> {
-        Ok(vec![TensorType::f32(self.pool.shape("the input", &inputs[0])?.y())])
+        Ok(vec![TensorType::f32(undilated(self.pool.shape("the input", &inputs[0])?)?.y())])
     }
 
     fn gradient(&self, vjp: &mut Vjp<'_>) -> Result<(), String> {
@@ -134,8 +158,10 @@ impl Graph {
     /// Average over windows of `[N, C, H, W]`. With `count_padding`, the padding counts as zeros that were averaged
     /// (PyTorch's default); without, the sum is divided by the number of inputs the window sees.
     ///
+    /// A window of ceil mode never counts what lies beyond the padding.
+    ///
     /// Recorded as errors: another rank or dtype, a kernel or stride of 0, a kernel larger than the padded input, padding
-    /// not less than the kernel.
+    /// not less than the kernel, a dilation.
     #[track_caller]
     pub fn avg_pool2d(
         &mut self,
@@ -145,6 +171,13 @@ impl Graph {
         count_padding: bool,
     ) -> Value {
         self.apply(Payload::AvgPool2d(AvgPool2d { pool: Pool { kernel, window }, count_padding }), &[x])
+    }
+
+    /// Average over windows of `[N, C, L]`; of `window` only the numbers for the width count. Otherwise as
+    /// [`Graph::avg_pool2d`].
+    #[track_caller]
+    pub fn avg_pool1d(&mut self, x: Value, kernel: usize, window: Window2d, count_padding: bool) -> Value {
+        self.with_height(x, |g, x| g.avg_pool2d(x, [1, kernel], window.along_width(), count_padding))
     }
 
     /// Average over all of height and width: `[N, C, H, W]` to `[N, C, 1, 1]`.

@@ -1,6 +1,6 @@
 //! Gradient of average pooling.
 
-use super::average::{count, counted};
+use super::average::{count, counted, undilated};
 use super::{AvgPool2d, Pool, pool_samples};
 use crate::array::Array;
 use crate::loops::Body;
@@ -29,7 +29,7 @@ impl Rule for AvgPool2dGrad {
 
     fn infer(&self, inputs: &[TensorType]) -> Result<Vec<TensorType>, String> {
         need_dtype("the gradient", &inputs[0], DType::F32)?;
-        Ok(vec![TensorType::f32(self.pool.shape_of_result(&inputs[0], self.size)?.x())])
+        Ok(vec![TensorType::f32(undilated(self.pool.shape_of_result(&inputs[0], self.size)?)?.x())])
     }
 
     fn gradient(&self, vjp: &mut Vjp<'_>) -> Result<(), String> {

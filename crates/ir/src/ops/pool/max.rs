@@ -3,7 +3,7 @@
 use super::{MaxPool2dGrad, Pool, PoolShape, pool_samples};
 use crate::array::Array;
 use crate::graph::{Graph, Value};
-use crate::index::IndexExpr;
+use crate::index::{Domain, IndexExpr};
 use crate::loops::{Body, Combine};
 use crate::ops::window::Window2d;
 use crate::ops::{Lowering, Payload, Rule, SampleInput, Signature, Vjp};
@@ -12,7 +12,7 @@ use crate::scalar::{BinaryFn, Scalar, ScalarId};
 use crate::types::{DType, TensorType};
 use serde::{Deserialize, Serialize};
 
-/// `y[n, c, i, j] = max over k, l of x[n, c, s i + k - p, t j + l - q]`, over the inputs alone: padding never wins.
+/// `y[n, c, i, j] = max over k, l of x[n, c, s i + d k - p, t j + e l - q]`, over the inputs alone: padding never wins.
 ///
 /// Results: the maximum, and the row-major number `k KW + l` of the tap that sees its first occurrence. NaN wins, the
 /// first one. x is `[N, C, H, W]`, the results `[N, C, OH, OW]`.
@@ -22,7 +22,7 @@ pub(crate) struct MaxPool2d {
     pub(crate) pool: Pool,
 }
 
-/// Number of the first tap of a window that sees an input: before it lies the padding, `p - s i` rows of it, if any.
+/// Number of the first tap of a window that sees an input: before it lies the padding, `(p - s i) / d` taps of it, if any.
 fn first_tap(body: &mut Body, s: &PoolShape) -> ScalarId {
     let first = |body: &mut Body, i: usize| {
         let span = s.spans[i];
@@ -30,8 +30,10 @@ fn first_tap(body: &mut Body, s: &PoolShape) -> ScalarId {
         if span.before == 0 {
             return zero;
         }
-        let padded = IndexExpr::axis(2 + i).times(-(span.stride as i64)).plus_constant(span.before as i64);
-        let padded = body.expr.index(padded);
+        let outside = IndexExpr::axis(2 + i).times(-(span.stride as i64)).plus_constant(span.before as i64);
+        let spacing = span.dilation as i64;
+        let taps = outside.plus_constant(spacing - 1).div(spacing, Domain::of(&s.y()));
+        let padded = body.expr.index(taps);
         body.expr.binary(BinaryFn::Max, padded, zero)
     };
     let (row, col) = (first(body, 0), first(body, 1));
@@ -110,8 +112,8 @@ impl Rule for MaxPool2d {
 impl Graph {
     /// Maximum over windows of `[N, C, H, W]`, and the number `k KW + l` (`i32`) of the tap with its first occurrence.
     ///
-    /// Recorded as errors: another rank or dtype, a kernel or stride of 0, a kernel larger than the padded input, padding
-    /// not less than the kernel.
+    /// Recorded as errors: another rank or dtype, a kernel, stride or dilation of 0, a window larger than the padded input,
+    /// padding so wide that a window would see nothing else.
     #[track_caller]
     pub fn max_pool2d_indices(&mut self, x: Value, kernel: [usize; 2], window: Window2d) -> (Value, Value) {
         let op = MaxPool2d { pool: Pool { kernel, window } };
@@ -124,5 +126,21 @@ impl Graph {
     #[track_caller]
     pub fn max_pool2d(&mut self, x: Value, kernel: [usize; 2], window: Window2d) -> Value {
         self.max_pool2d_indices(x, kernel, window).0
+    }
+
+    /// Maximum over windows of `[N, C, L]`; of `window` only the numbers for the width count. Otherwise as
+    /// [`Graph::max_pool2d`].
+    #[track_caller]
+    pub fn max_pool1d(&mut self, x: Value, kernel: usize, window: Window2d) -> Value {
+        self.with_height(x, |g, x| g.max_pool2d(x, [1, kernel], window.along_width()))
+    }
+
+    /// Maximum over all of height and width: `[N, C, H, W]` to `[N, C, 1, 1]`; NaN wins, and the gradient goes to the
+    /// first maximum.
+    #[track_caller]
+    pub fn global_max_pool2d(&mut self, x: Value) -> Value {
+        let y = self.max(x, &[-2, -1]);
+        let rank = self.dims(y).len();
+        self.insert_axes(y, &[rank, rank + 1])
     }
 }

@@ -16,9 +16,9 @@ pub(crate) use max_grad::MaxPool2dGrad;
 pub(crate) use max_pick::MaxPool2dPick;
 
 use super::rule::need_dtype;
-use super::window::{Span, Window2d, axis, require};
+use super::window::{Span, Window2d, axis, require, sum_along};
 use crate::index::{Access, Bound, Domain, IndexExpr, Store};
-use crate::loops::{Body, Combine, LoopKind, Map, Phase, Row};
+use crate::loops::{Body, Combine, LoopKind, Phase, Row};
 use crate::scalar::Scalar;
 use crate::types::{DType, MAX_ELEMENTS, TensorType};
 use serde::{Deserialize, Serialize};
@@ -45,15 +45,16 @@ impl Pool {
         if kh.saturating_mul(kw) > MAX_ELEMENTS {
             return Err(format!("the kernel of {kh} by {kw} has more than {MAX_ELEMENTS} taps"));
         }
-        for (i, [before, after]) in self.window.padding.into_iter().enumerate() {
-            if before.max(after) >= self.kernel[i] {
+        let spans = self.window.spans([h, w], self.kernel)?;
+        for Span { input, kernel, dilation, before, after, .. } in spans {
+            if before.max(after) >= dilation * (kernel - 1) + 1 || (before > 0 && dilation > input) {
                 return Err(format!(
-                    "padding {before} and {after} must be less than the kernel of {}: a window would see padding only",
-                    self.kernel[i]
+                    "padding {before} and {after} of {input} must be less than the kernel of {kernel} and taps at most \
+                     {input} apart, they are {dilation}: a window would see padding only"
                 ));
             }
         }
-        Ok(PoolShape { n, c, spans: self.window.spans([h, w], self.kernel)? })
+        Ok(PoolShape { n, c, spans })
     }
 
     /// The extents, from the gradient of the result and the height and width of the input.
@@ -123,9 +124,10 @@ impl PoolShape {
         let at = |i: usize| axis(&domain, i);
         let mut walk = Walk::new(rows, cols, [at(0), at(1)]);
         for (i, span) in self.spans.iter().enumerate() {
-            let [window, tap] = span.window_index(&at(2 + i), &at(4 + i), Domain::of(&domain));
+            let [window, tap, rest] = span.window_index(&at(2 + i), &at(4 + i), Domain::of(&domain));
             require(&mut walk.valid, &window, span.output, &domain);
             require(&mut walk.valid, &tap, span.kernel, &domain);
+            require(&mut walk.valid, &rest, 1, &domain);
             walk.coords.push(window);
             walk.taps.push(tap);
         }
@@ -179,23 +181,16 @@ impl Walk {
         })
     }
 
-    /// The sum of `body`, stored in place; a map where there is one column, as for the gradients of windows that do not
-    /// overlap.
+    /// The sum of `body`, stored in place.
     fn sum(self, body: Body) -> LoopKind {
-        if self.cols.iter().all(|c| *c == 1) {
-            return LoopKind::Map(Map { domain: self.rows, body, stores: vec![Store::identity(0, 4)] });
-        }
-        let mut row_body = Body::new();
-        let sum = row_body.expr.carry(0, DType::F32);
-        row_body.output(sum);
-        self.reduce(body, Combine::Sum, row_body)
+        sum_along(self.rows, self.cols, body)
     }
 }
 
 /// Poolings with dimensions of the input, for the samples of all operations.
 fn pool_samples() -> Vec<(Pool, [usize; 4])> {
     let p = |kernel, window| Pool { kernel, window };
-    let w = |stride, padding| Window2d { stride, padding };
+    let w = |stride, padding| Window2d { stride, padding, ..Window2d::default() };
     let (one, two, three) = (Window2d::strided(1), Window2d::strided(2), Window2d::strided(3));
     vec![
         (p([1, 1], one), [1, 1, 1, 1]),
@@ -210,5 +205,7 @@ fn pool_samples() -> Vec<(Pool, [usize; 4])> {
         (p([3, 2], w([1, 3], [[0, 2], [1, 1]])), [2, 1, 3, 11]),
         (p([4, 7], two.padded(3)), [1, 2, 1, 1]),
         (p([3, 3], two.padded(1)), [3, 17, 11, 11]),
+        (p([2, 3], three.ceil()), [1, 2, 7, 5]),
+        (p([3, 2], w([2, 3], [[1, 1], [0, 1]]).ceil()), [2, 1, 6, 6]),
     ]
 }

@@ -95,7 +95,7 @@ fn padding_never_wins_even_over_minus_infinity() {
     assert_eq!(found[1], expected);
     let negative = floats([1, 1, 1, 2], &[-3., -4.]);
     assert_eq!(
-        max([1, 2], Window2d { stride: [1, 1], padding: [[0, 0], [1, 1]] }, &negative)[0],
+        max([1, 2], Window2d { padding: [[0, 0], [1, 1]], ..Window2d::default() }, &negative)[0],
         [-3., -3., -4.]
     );
 }
@@ -106,7 +106,7 @@ fn averages_say_whether_padding_counts() {
     for (count_padding, expected) in [(true, [1., 3., 4., 10.]), (false, [4., 6., 8., 10.])] {
         let mut g = Graph::new();
         let v = image(&mut g, [1, 1, 2, 2]);
-        let window = Window2d { stride: [1, 1], padding: [[1, 0], [1, 0]] };
+        let window = Window2d { padding: [[1, 0], [1, 0]], ..Window2d::default() };
         let y = g.avg_pool2d(v, [2, 2], window, count_padding);
         let all = g.global_avg_pool2d(v);
         let e = eval(&g, &HashMap::from([("x".to_string(), x.clone())])).expect("fed");
@@ -156,7 +156,7 @@ fn bad_calls_say_what_does_not_fit() {
     let flat = g.sum(x, &[0]);
     assert!(g.max_pool2d(flat, [1, 1], one).is_poison());
     let all = g.finish().expect_err("all calls are wrong").0;
-    let expected = ["padding 2", "padding 0", "stride 0", "kernel of 7", "taps", "four dimensions"];
+    let expected = ["padding 2", "kernel 0", "stride 0", "kernel of 7", "taps", "four dimensions"];
     let reasons: Vec<&str> = all.iter().step_by(2).map(|e| e.reason.as_str()).collect();
     assert_eq!(all.len(), 2 * expected.len() - 1);
     for (r, e) in reasons.iter().zip(expected) {

@@ -2,8 +2,9 @@
 
 use super::Window2d;
 use crate::array::Array;
+use crate::index::{Domain, IndexExpr};
 use crate::loops::interpret;
-use crate::ops::contraction::{Conv2d, Conv2dInputGrad, Conv2dWeightGrad};
+use crate::ops::contraction::{Conv, Conv2d, Conv2dInputGrad, Conv2dWeightGrad};
 use crate::ops::pool::{AvgPool2d, AvgPool2dGrad, MaxPool2d, MaxPool2dGrad, MaxPool2dPick, Pool};
 use crate::ops::{Lowering, Payload, SampleInput, Signature};
 use crate::types::TensorType;
@@ -35,46 +36,94 @@ fn filled(dims: &[usize], seed: u64) -> Array<f64> {
 }
 
 /// Windows that vary along one axis (which one alternates), with extents of input and kernel.
-fn geometries() -> Vec<(Window2d, [usize; 2], [usize; 2])> {
+fn geometries(dilation: usize) -> Vec<(Window2d, [usize; 2], [usize; 2])> {
     let mut all = Vec::new();
     crate::array::each_point(&[6, 5, 4, 4, 4], |p| {
         let [input, kernel, stride, before, after] = [p[0] + 1, p[1] + 1, p[2] + 1, p[3], p[4]];
-        if kernel > input + before + after {
+        if dilation * (kernel - 1) + 1 > input + before + after || (dilation > 1 && kernel == 1) {
             return;
         }
         let mut g = (Window2d::strided(1), [2, 2], [1, 1]);
         let axis = all.len() % 2;
-        (g.0.stride[axis], g.0.padding[axis]) = (stride, [before, after]);
+        (g.0.stride[axis], g.0.padding[axis], g.0.dilation[axis]) = (stride, [before, after], dilation);
         (g.1[axis], g.2[axis]) = (input, kernel);
         all.push(g);
     });
     all
 }
 
+/// A convolution and its two gradients: lowerings against references.
+fn convolve(kind: Conv, x: [usize; 4], w: [usize; 4]) {
+    let (x, k) = (filled(&x, 1), filled(&w, 2));
+    let y = both(&Payload::Conv2d(Conv2d { kind }), &[x.clone(), k.clone()]).remove(0);
+    let dy = filled(y.dims(), 3);
+    let rest = |i: usize| {
+        let reach = kind.window.dilation[i] * (w[2 + i] - 1) + 1;
+        (x.dims()[2 + i] + kind.window.padding[i].iter().sum::<usize>() - reach) % kind.window.stride[i]
+    };
+    let input = Conv2dInputGrad { kind, output_padding: [rest(0), rest(1)] };
+    assert_eq!(both(&Payload::Conv2dInputGrad(input), &[dy.clone(), k])[0].ty, x.ty);
+    both(&Payload::Conv2dWeightGrad(Conv2dWeightGrad { kind, kernel: [w[2], w[3]] }), &[x, dy]);
+}
+
 #[test]
 fn convolutions_of_every_small_geometry_lower_right() {
-    for (window, [h, w], [kh, kw]) in geometries() {
-        let (x, k) = (filled(&[2, 2, h, w], 1), filled(&[3, 2, kh, kw], 2));
-        let y = both(&Payload::Conv2d(Conv2d { window }), &[x.clone(), k.clone()]).remove(0);
-        let dy = filled(y.dims(), 3);
-        both(&Payload::Conv2dInputGrad(Conv2dInputGrad { window, size: [h, w] }), &[dy.clone(), k]);
-        both(&Payload::Conv2dWeightGrad(Conv2dWeightGrad { window, kernel: [kh, kw] }), &[x, dy]);
+    for dilation in 1..4 {
+        for (i, (window, [h, w], [kh, kw])) in geometries(dilation).into_iter().enumerate() {
+            let groups = 1 + i % 3 / 2;
+            convolve(Conv { window, groups }, [2, 2 * groups, h, w], [3 * groups, 2, kh, kw]);
+        }
     }
 }
 
 #[test]
+fn windows_are_found_from_inputs_for_every_stride_and_dilation() {
+    crate::array::each_point(&[6, 6, 5, 4], |p| {
+        let [stride, dilation, kernel, before] = [p[0] + 1, p[1] + 1, p[2] + 1, p[3]];
+        let after = (dilation * (kernel - 1)).saturating_sub(2);
+        let window =
+            Window2d { dilation: [dilation, 1], padding: [[before, after], [0; 2]], ..Window2d::strided(1) };
+        let window = Window2d { stride: [stride, 1], ..window };
+        let Ok([span, _]) = window.spans([7, 1], [kernel, 1]) else { return };
+        let mut meetings = Vec::new();
+        for (o, k) in (0..span.output).flat_map(|o| (0..span.kernel).map(move |k| (o, k))) {
+            meetings.extend(span.position(o, k).map(|i| (i, o, k)));
+        }
+        let extents = [span.input, span.taps()];
+        let [w, t, rest] = span.window_index(&IndexExpr::axis(0), &IndexExpr::axis(1), Domain::of(&extents));
+        let mut found = Vec::new();
+        crate::array::each_point(&extents, |at| {
+            let (o, k) = (w.eval(at), t.eval(at));
+            if (0..span.output as i64).contains(&o)
+                && (0..span.kernel as i64).contains(&k)
+                && rest.eval(at) == 0
+            {
+                found.push((at[0], o as usize, k as usize));
+            }
+        });
+        meetings.sort_unstable();
+        found.sort_unstable();
+        assert_eq!(found, meetings, "{span:?}");
+    });
+}
+
+#[test]
 fn poolings_of_every_small_geometry_lower_right() {
-    for (window, size, kernel) in geometries() {
-        if (0..2).any(|i| window.padding[i].iter().any(|p| *p >= kernel[i])) {
+    let modes = [(1, false), (1, true), (2, false), (3, true)];
+    for ((window, size, kernel), ceil) in
+        modes.into_iter().flat_map(|(d, ceil)| geometries(d).into_iter().map(move |g| (g, ceil)))
+    {
+        let window = Window2d { ceil, ..window };
+        let (pool, x) = (Pool { kernel, window }, filled(&[1, 2, size[0], size[1]], 1));
+        if Payload::MaxPool2d(MaxPool2d { pool }).infer(std::slice::from_ref(&x.ty)).is_err() {
             continue;
         }
-        let (pool, x) = (Pool { kernel, window }, filled(&[1, 2, size[0], size[1]], 1));
         let found = both(&Payload::MaxPool2d(MaxPool2d { pool }), std::slice::from_ref(&x));
         let (index, dy) = (found[1].clone(), filled(found[0].dims(), 3));
         both(&Payload::MaxPool2dGrad(MaxPool2dGrad { pool, size }), &[index.clone(), dy.clone()]);
         let picked = both(&Payload::MaxPool2dPick(MaxPool2dPick { pool }), &[index, x.clone()]);
         assert_eq!(picked[0].data, found[0].data, "the picked elements are the maxima");
-        for count_padding in [false, true] {
+        for count_padding in [false, true].into_iter().filter(|_| window.dilation == [1; 2]) {
             both(&Payload::AvgPool2d(AvgPool2d { pool, count_padding }), std::slice::from_ref(&x));
             let op = AvgPool2dGrad { pool, count_padding, size };
             both(&Payload::AvgPool2dGrad(op), std::slice::from_ref(&dy));
