@@ -94,6 +94,7 @@ fn unary(function: UnaryFn, dtype: DType, out: &mut [u32], x: &[u32]) {
         (UnaryFn::Sin, _) => each_float(out, x, functions::sin),
         (UnaryFn::Cos, _) => each_float(out, x, functions::cos),
         (UnaryFn::Floor, _) => each_float(out, x, f32::floor),
+        (UnaryFn::IsNan, _) => each(out, x, |x| u32::from(f(x).is_nan())),
         (UnaryFn::Not, _) => each(out, x, |x| u32::from(x == 0)),
     }
 }

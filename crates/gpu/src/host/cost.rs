@@ -34,7 +34,7 @@ fn step(step: &Step, run: f64, lanes: usize) -> f64 {
             Step::Index(form) => along(form, run),
             Step::Within(guards) => guards.iter().map(|g| 1.0 + guard(g, run)).sum(),
             Step::Compute(Operation::Unary(f, _), _) => match f {
-                UnaryFn::Neg | UnaryFn::Abs | UnaryFn::Floor | UnaryFn::Not => 0.1,
+                UnaryFn::Neg | UnaryFn::Abs | UnaryFn::Floor | UnaryFn::IsNan | UnaryFn::Not => 0.1,
                 UnaryFn::Sqrt | UnaryFn::Rsqrt => 1.0,
                 _ => 4.0,
             },

@@ -22,6 +22,8 @@ mod reduce;
 mod view;
 mod window;
 
+pub use elementwise::TimestepEmbedding;
+pub use loss::Reduction;
 pub use rule::{Fragment, Lowering};
 pub(crate) use rule::{Rule, Signature, Vjp};
 pub use sample::{Fill, Sample, SampleInput};
@@ -104,6 +106,7 @@ ops! {
     Unary = "unary": elementwise::Unary,
     Binary = "binary": elementwise::Binary,
     Select = "select": elementwise::Select,
+    Cast = "cast": elementwise::Cast,
     Gelu = "gelu": elementwise::Gelu,
     StopGradient = "stop_gradient": elementwise::StopGradient,
     Sum = "sum": reduce::Sum,

@@ -104,7 +104,8 @@ impl Graph {
             Payload::Unary(u) => match (u.f.intrinsic(), u.f) {
                 (Some(f), _) => RuleView::Unary(f),
                 (None, super::elementwise::Function::Relu) => RuleView::Relu,
-                (None, _) => RuleView::Silu,
+                (None, super::elementwise::Function::Silu) => RuleView::Silu,
+                (None, _) => RuleView::Other(node.op.0.name()),
             },
             Payload::Binary(b) => RuleView::Binary(b.f),
             Payload::Select(_) => RuleView::Select,

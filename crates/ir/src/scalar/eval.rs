@@ -81,6 +81,7 @@ impl Scalar {
 #[must_use]
 pub fn unary(f: UnaryFn, x: Scalar) -> Option<Scalar> {
     Some(match x {
+        Scalar::F32(b) if f == UnaryFn::IsNan => Scalar::Bool(f32::from_bits(b).is_nan()),
         Scalar::F32(b) => {
             let x = f64::from(f32::from_bits(b));
             let y = match f {
@@ -96,7 +97,7 @@ pub fn unary(f: UnaryFn, x: Scalar) -> Option<Scalar> {
                 UnaryFn::Sin => x.sin(),
                 UnaryFn::Cos => x.cos(),
                 UnaryFn::Floor => x.floor(),
-                UnaryFn::Not => return None,
+                UnaryFn::IsNan | UnaryFn::Not => return None,
             };
             Scalar::f32(y as f32)
         }

@@ -3,7 +3,8 @@
 use crate::types::DType;
 use serde::{Deserialize, Serialize};
 
-/// One-argument intrinsics. All map `f32` to `f32` except `Not` (bool) and `Neg`/`Abs` (also `i32`).
+/// One-argument intrinsics. All map `f32` to `f32` except `IsNan` (to bool), `Not` (bool) and
+/// `Neg`/`Abs` (also `i32`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnaryFn {
@@ -31,6 +32,8 @@ pub enum UnaryFn {
     Cos,
     /// largest integer not above `x`
     Floor,
+    /// whether `x` is NaN
+    IsNan,
     /// logical not
     Not,
 }
@@ -74,6 +77,7 @@ impl UnaryFn {
         match (self, x) {
             (UnaryFn::Not, DType::Bool) => Some(DType::Bool),
             (UnaryFn::Not, _) => None,
+            (UnaryFn::IsNan, d) => (d == DType::F32).then_some(DType::Bool),
             (_, DType::F32) => Some(DType::F32),
             (UnaryFn::Neg | UnaryFn::Abs, DType::I32) => Some(DType::I32),
             _ => None,
@@ -83,7 +87,8 @@ impl UnaryFn {
     /// Whether evaluating this again costs much more than a load (transcendental functions).
     #[must_use]
     pub fn is_costly(self) -> bool {
-        !matches!(self, UnaryFn::Neg | UnaryFn::Abs | UnaryFn::Floor | UnaryFn::Not | UnaryFn::Sqrt)
+        use UnaryFn::{Abs, Floor, IsNan, Neg, Not, Sqrt};
+        !matches!(self, Neg | Abs | Floor | IsNan | Not | Sqrt)
     }
 }
 

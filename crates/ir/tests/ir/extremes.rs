@@ -1,28 +1,10 @@
 //! Values at the edge: what references say and that lowerings say the same.
 
-use crate::support::{Feeds, assert_close, by_lowering, by_reference, feeds, gradients_of};
+use crate::support::{agree, assert_close, both, feeds, gradients_of};
 use griffinfly_ir::graph::{Graph, Value};
 
 const INF: f64 = f64::INFINITY;
 const NAN: f64 = f64::NAN;
-
-/// Builds over `x`, evaluates both ways, compares, and gives the elements of the result.
-fn both(dims: &[usize], data: &[f64], f: impl Fn(&mut Graph, Value) -> Value) -> Vec<f64> {
-    let mut g = Graph::new();
-    let x = g.input("x", dims);
-    let y = f(&mut g, x);
-    g.output("y", y);
-    g.finish().unwrap();
-    agree(&g, &feeds(&g, &[("x", data)])).remove(0)
-}
-
-fn agree(g: &Graph, f: &Feeds) -> Vec<Vec<f64>> {
-    let (reference, lowered) = (by_reference(g, f), by_lowering(g, f));
-    for (r, l) in reference.iter().zip(&lowered) {
-        assert_close(l, r, 1e-5);
-    }
-    reference
-}
 
 #[test]
 fn softmax_and_log_softmax_are_finite_for_large_logits() {

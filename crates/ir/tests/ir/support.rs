@@ -110,3 +110,22 @@ pub(crate) fn weighted(g: &mut Graph, v: Value) -> Value {
     let sum = sum_all(g, product);
     g.scale(sum, -2.5)
 }
+
+/// Builds over `x`, evaluates both ways, compares, and gives the elements of the result.
+pub(crate) fn both(dims: &[usize], data: &[f64], f: impl Fn(&mut Graph, Value) -> Value) -> Vec<f64> {
+    let mut g = Graph::new();
+    let x = g.input("x", dims);
+    let y = f(&mut g, x);
+    g.output("y", y);
+    g.finish().unwrap();
+    agree(&g, &feeds(&g, &[("x", data)])).remove(0)
+}
+
+/// The outputs by reference, which lowering must agree with.
+pub(crate) fn agree(g: &Graph, f: &Feeds) -> Vec<Vec<f64>> {
+    let (reference, lowered) = (by_reference(g, f), by_lowering(g, f));
+    for (r, l) in reference.iter().zip(&lowered) {
+        assert_close(l, r, 1e-5);
+    }
+    reference
+}

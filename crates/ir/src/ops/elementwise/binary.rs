@@ -34,12 +34,16 @@ fn value(f: BinaryFn, a: f64, b: f64) -> f64 {
     }
 }
 
-/// Integer results: truncated division, then wrapped into the dtype.
+/// Integer results: truncated division (0 by 0), then wrapped into the dtype.
 fn wrapped(f: BinaryFn, dtype: DType, y: f64) -> f64 {
     if dtype == DType::F32 {
         return y;
     }
-    let y = if f == BinaryFn::Div && y.is_finite() { y.trunc() } else { y };
+    let y = match f {
+        BinaryFn::Div if !y.is_finite() => 0.0,
+        BinaryFn::Div => y.trunc(),
+        _ => y,
+    };
     match dtype {
         DType::F32 | DType::Bool => y,
         DType::I32 => f64::from(y as i64 as i32),
@@ -71,7 +75,7 @@ impl Binary {
     }
 }
 
-/// `da = dy b a^(b-1)`, 0 where b is 0; `db = dy y log a`, 0 where a is 0 and b is not negative.
+/// `da = dy b a^(b-1)`, 0 where b is 0; `db = dy y log a`, 0 where a is 0 and b is not negative, as PyTorch.
 fn pow_derivatives(g: &mut Graph, [a, b, y, dy]: [Value; 4]) -> (Value, Value) {
     let (zero, one) = (g.scalar(0.0), g.scalar(1.0));
     let less = g.sub(b, one);
@@ -81,7 +85,8 @@ fn pow_derivatives(g: &mut Graph, [a, b, y, dy]: [Value; 4]) -> (Value, Value) {
     let da = g.select(flat, zero, bp);
     let log = g.log(a);
     let yl = g.mul(y, log);
-    let at_zero = g.equal(a, zero);
+    let (at_zero, up) = (g.equal(a, zero), g.le(zero, b));
+    let at_zero = g.and(at_zero, up);
     let db = g.select(at_zero, zero, yl);
     (g.mul(dy, da), g.mul(dy, db))
 }

@@ -1,15 +1,23 @@
 //! Pointwise operations with right-aligned broadcasting.
 
+mod activation;
 mod binary;
+mod cast;
+mod channel;
 mod gelu;
+mod integer;
+mod rounding;
 mod select;
 mod stop;
+mod timestep;
 mod unary;
 
 pub(crate) use binary::Binary;
+pub(crate) use cast::Cast;
 pub(crate) use gelu::Gelu;
 pub(crate) use select::Select;
 pub(crate) use stop::StopGradient;
+pub use timestep::TimestepEmbedding;
 pub(crate) use unary::{Function, Unary};
 
 use crate::index::Access;

@@ -1,4 +1,6 @@
 //! One-argument pointwise functions.
+//!
+//! Those that are no intrinsic are recipes over intrinsics that lose no more than a few ulp anywhere (stated beside each).
 
 use super::broadcast_body;
 use crate::array::Array;
@@ -16,17 +18,22 @@ pub(crate) enum Function {
     Neg,
     Abs,
     Exp,
+    Exp2,
+    Expm1,
     Log,
+    Log1p,
     Sqrt,
     Rsqrt,
     Tanh,
     Sigmoid,
     Relu,
     Silu,
+    Softplus,
     Erf,
     Sin,
     Cos,
     Floor,
+    IsNan,
     Not,
 }
 
@@ -52,8 +59,10 @@ impl Function {
             Function::Sin => UnaryFn::Sin,
             Function::Cos => UnaryFn::Cos,
             Function::Floor => UnaryFn::Floor,
+            Function::IsNan => UnaryFn::IsNan,
             Function::Not => UnaryFn::Not,
-            Function::Relu | Function::Silu => return None,
+            Function::Exp2 | Function::Expm1 | Function::Log1p => return None,
+            Function::Relu | Function::Silu | Function::Softplus => return None,
         })
     }
 
@@ -63,6 +72,18 @@ impl Function {
             (Function::Silu, _) => {
                 let s = e.unary(UnaryFn::Sigmoid, x);
                 e.mul(x, s)
+            }
+            (Function::Exp2, _) => exp2(e, x),
+            (Function::Expm1, _) => expm1(e, x),
+            (Function::Log1p, _) => log1p(e, x),
+            (Function::Softplus, _) => {
+                // max(x, 0) + log1p(exp(-|x|)): nothing overflows.
+                let a = e.unary(UnaryFn::Abs, x);
+                let n = e.unary(UnaryFn::Neg, a);
+                let small = e.unary(UnaryFn::Exp, n);
+                let (rest, zero) = (log1p(e, small), e.f32(0.0));
+                let up = e.binary(BinaryFn::Max, x, zero);
+                e.add(up, rest)
             }
             _ => {
                 let zero = e.f32(0.0);
@@ -76,7 +97,10 @@ impl Function {
             Function::Neg => -x,
             Function::Abs => x.abs(),
             Function::Exp => x.exp(),
+            Function::Exp2 => x.exp2(),
+            Function::Expm1 => x.exp_m1(),
             Function::Log => x.ln(),
+            Function::Log1p => x.ln_1p(),
             Function::Sqrt => x.sqrt(),
             Function::Rsqrt => 1.0 / x.sqrt(),
             Function::Tanh => x.tanh(),
@@ -89,10 +113,12 @@ impl Function {
                 }
             }
             Function::Silu => x / (1.0 + (-x).exp()),
+            Function::Softplus => x.max(0.0) + (-x.abs()).exp().ln_1p(),
             Function::Erf => Real::erf(x),
             Function::Sin => x.sin(),
             Function::Cos => x.cos(),
             Function::Floor => x.floor(),
+            Function::IsNan => f64::from(x.is_nan()),
             Function::Not => f64::from(x == 0.0),
         }
     }
@@ -108,7 +134,21 @@ impl Function {
                 g.select(up, dy, negative)
             }
             Function::Exp => g.mul(dy, y),
+            Function::Exp2 => {
+                let d = g.mul(dy, y);
+                g.scale(d, std::f32::consts::LN_2)
+            }
+            Function::Expm1 => {
+                let one = g.scalar(1.0);
+                let d = g.add(y, one);
+                g.mul(dy, d)
+            }
             Function::Log => g.div(dy, x),
+            Function::Log1p => {
+                let one = g.scalar(1.0);
+                let d = g.add(x, one);
+                g.div(dy, d)
+            }
             Function::Sqrt => {
                 let half = g.scalar(0.5);
                 let d = g.mul(dy, half);
@@ -139,6 +179,10 @@ impl Function {
                 g.select(up, dy, zero)
             }
             Function::Silu => silu_derivative(g, x, y, dy),
+            Function::Softplus => {
+                let s = g.sigmoid(x);
+                g.mul(dy, s)
+            }
             Function::Erf => {
                 let xx = g.mul(x, x);
                 let n = g.neg(xx);
@@ -156,7 +200,7 @@ impl Function {
                 let d = g.mul(dy, s);
                 g.neg(d)
             }
-            Function::Floor | Function::Not => g.scalar(0.0),
+            Function::Floor | Function::IsNan | Function::Not => g.scalar(0.0),
         }
     }
 }
@@ -168,6 +212,52 @@ fn silu_derivative(g: &mut Graph, x: Value, y: Value, dy: Value) -> Value {
     let t = g.mul(y, rest);
     let d = g.add(s, t);
     g.mul(dy, d)
+}
+
+/// `2^x` as `e^(n c) e^(n d + f ln 2)` with `n + f = x`, n whole and `c + d = ln 2`, c short enough that `n c` is exact: 3 ulp.
+fn exp2(e: &mut ScalarExpr, x: ScalarId) -> ScalarId {
+    let (low, high) = (e.f32(-160.0), e.f32(129.0));
+    let above = e.binary(BinaryFn::Max, x, low);
+    let x = e.binary(BinaryFn::Min, above, high);
+    let n = e.unary(UnaryFn::Floor, x);
+    let f = e.sub(x, n);
+    let (c, d, ln2) = (e.f32(0.693_359_4), e.f32(-0.000_212_194_44), e.f32(std::f32::consts::LN_2));
+    let (nc, nd, fl) = (e.mul(n, c), e.mul(n, d), e.mul(f, ln2));
+    let rest = e.add(nd, fl);
+    let (whole, part) = (e.unary(UnaryFn::Exp, nc), e.unary(UnaryFn::Exp, rest));
+    e.mul(whole, part)
+}
+
+/// `e^x - 1`; below 1 in size as `2 t / (1 - t)` with `t = tanh(x / 2)`, which cancels nothing: 4 ulp.
+fn expm1(e: &mut ScalarExpr, x: ScalarId) -> ScalarId {
+    let (half, one) = (e.f32(0.5), e.f32(1.0));
+    let h = e.mul(x, half);
+    let t = e.unary(UnaryFn::Tanh, h);
+    let (tt, rest) = (e.add(t, t), e.sub(one, t));
+    let near = e.div(tt, rest);
+    let y = e.unary(UnaryFn::Exp, x);
+    let far = e.sub(y, one);
+    let size = e.unary(UnaryFn::Abs, x);
+    let small = e.binary(BinaryFn::Lt, size, one);
+    e.select(small, near, far)
+}
+
+/// `log(1 + x)`; below 1/2 in size as `2 (s + s^3/3 + s^5/5 + ...)` with `s = x / (2 + x)`, which cancels nothing: 4 ulp.
+fn log1p(e: &mut ScalarExpr, x: ScalarId) -> ScalarId {
+    let (half, one, two) = (e.f32(0.5), e.f32(1.0), e.f32(2.0));
+    let down = e.add(x, two);
+    let s = e.div(x, down);
+    let z = e.mul(s, s);
+    let mut series = e.f32(2.0 / 17.0);
+    for k in (0..8).rev() {
+        let (zq, c) = (e.mul(z, series), e.f32(2.0 / (2 * k + 1) as f32));
+        series = e.add(zq, c);
+    }
+    let (near, sum) = (e.mul(s, series), e.add(x, one));
+    let far = e.unary(UnaryFn::Log, sum);
+    let size = e.unary(UnaryFn::Abs, x);
+    let small = e.binary(BinaryFn::Lt, size, half);
+    e.select(small, near, far)
 }
 
 impl Rule for Unary {
@@ -185,7 +275,7 @@ impl Rule for Unary {
     }
 
     fn gradient(&self, vjp: &mut Vjp<'_>) -> Result<(), String> {
-        if matches!(self.f, Function::Floor | Function::Not) {
+        if matches!(self.f, Function::Floor | Function::IsNan | Function::Not) {
             return Ok(());
         }
         let dy = vjp.grad();
@@ -207,14 +297,18 @@ impl Rule for Unary {
     }
 
     fn samples() -> Vec<(Self, Vec<SampleInput>)> {
-        use Function::{Abs, Cos, Erf, Exp, Floor, Log, Neg, Relu, Rsqrt, Sigmoid, Silu, Sin, Sqrt, Tanh};
+        use Function::{Abs, Cos, Erf, Exp, Exp2, Expm1, Floor, IsNan, Log, Log1p, Neg, Relu, Rsqrt};
+        use Function::{Sigmoid, Silu, Sin, Softplus, Sqrt, Tanh};
         let mut all = Vec::new();
-        for f in [Neg, Exp, Tanh, Sigmoid, Silu, Erf, Sin, Cos] {
+        for f in [Neg, Exp, Exp2, Expm1, Tanh, Sigmoid, Silu, Softplus, Erf, Sin, Cos] {
             all.push((Unary { f }, vec![SampleInput::uniform(&[3, 37], -3.0, 3.0)]));
         }
         for f in [Log, Sqrt, Rsqrt] {
             all.push((Unary { f }, vec![SampleInput::uniform(&[131], 0.1, 9.0)]));
         }
+        all.push((Unary { f: Log1p }, vec![SampleInput::uniform(&[7, 19], -0.9, 2.0)]));
+        all.push((Unary { f: Softplus }, vec![SampleInput::uniform(&[13], -1e4, 1e4)]));
+        all.push((Unary { f: IsNan }, vec![SampleInput::f32(&[5])]));
         for f in [Abs, Relu] {
             all.push((Unary { f }, vec![SampleInput::distinct(&[5, 29])]));
         }
@@ -252,8 +346,14 @@ functions! {
     abs = Abs;
     /// `e^x`, elementwise.
     exp = Exp;
+    /// `2^x`, elementwise.
+    exp2 = Exp2;
+    /// `e^x - 1`, elementwise, right near 0 too.
+    expm1 = Expm1;
     /// Natural logarithm, elementwise.
     log = Log;
+    /// `log(1 + x)`, elementwise, right near 0 too.
+    log1p = Log1p;
     /// Square root, elementwise; infinite derivative at 0.
     sqrt = Sqrt;
     /// `1 / sqrt(x)`, elementwise.
@@ -266,6 +366,8 @@ functions! {
     relu = Relu;
     /// `x sigmoid(x)`, elementwise.
     silu = Silu;
+    /// `log(1 + e^x)`, elementwise, without overflow.
+    softplus = Softplus;
     /// Gauss error function, elementwise.
     erf = Erf;
     /// Sine of radians, elementwise.
@@ -274,6 +376,8 @@ functions! {
     cos = Cos;
     /// Largest integer not above x, elementwise; no gradient flows.
     floor = Floor;
+    /// Whether x is NaN, elementwise: bool.
+    isnan = IsNan;
     /// Logical not, elementwise.
     not = Not;
 }

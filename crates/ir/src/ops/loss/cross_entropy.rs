@@ -2,6 +2,7 @@
 
 use super::CrossEntropyGrad;
 use crate::array::Array;
+use crate::attr::F32;
 use crate::graph::{Graph, IdLimit, Value};
 use crate::index::IndexExpr;
 use crate::loops::{Body, Combine, Phase};
@@ -14,13 +15,25 @@ use crate::scalar::{BinaryFn, Scalar, ScalarId, UnaryFn};
 use crate::types::{DType, TensorType};
 use serde::{Deserialize, Serialize};
 
-/// Per row: `loss = lse - x[id]` with `lse = m + log sum exp(x - m)`, m the row maximum; 0 where the id is `ignore`.
+/// Per row: `loss = lse - (1 - s) x[id] - s average(x)` with `lse = m + log sum exp(x - m)`, m the row maximum, s the
+/// smoothing of the labels (Szegedy et al. 2016); 0 where the id is `ignore`.
 /// Inputs: logits `[.., C]`, ids i32 `[..]`. Results: loss `[..]`, lse `[..]`.
 ///
-/// The loss is computed as `log sum exp(x - m) - (x[id] - m)`, so logits of 1e4 lose nothing.
+/// The loss is computed from differences `x - m`, so logits of 1e4 lose nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct CrossEntropy {
     pub(crate) ignore: Option<i32>,
+    pub(crate) smoothing: F32,
+}
+
+/// Checks the smoothing of labels.
+pub(super) fn check_smoothing(smoothing: F32) -> Result<(), String> {
+    let s = smoothing.get();
+    if (0.0..=1.0).contains(&s) {
+        Ok(())
+    } else {
+        Err(format!("label smoothing must be in 0..=1, it is {s}"))
+    }
 }
 
 /// Checks logits and ids; gives the number of classes.
@@ -72,6 +85,7 @@ impl Rule for CrossEntropy {
 
     fn infer(&self, inputs: &[TensorType]) -> Result<Vec<TensorType>, String> {
         check(&inputs[0], &inputs[1])?;
+        check_smoothing(self.smoothing)?;
         let rows = TensorType::f32(inputs[1].dims.clone());
         Ok(vec![rows.clone(), rows])
     }
@@ -80,7 +94,7 @@ impl Rule for CrossEntropy {
     fn gradient(&self, vjp: &mut Vjp<'_>) -> Result<(), String> {
         let [x, ids, lse] = [vjp.inputs[0], vjp.inputs[1], vjp.outputs[1]];
         let dy = vjp.grad();
-        let op = CrossEntropyGrad { ignore: self.ignore };
+        let op = CrossEntropyGrad { ignore: self.ignore, smoothing: self.smoothing };
         let mut dx = vjp.g.apply(Payload::CrossEntropyGrad(op), &[x, ids, lse, dy]);
         if let Some(u) = vjp.upstream[1] {
             let p = vjp.g.probabilities(x, lse);
@@ -99,7 +113,11 @@ impl Rule for CrossEntropy {
         let loss = Array::build(&outputs[0], |p| {
             let (row, id) = (row(p), ids.at(p).f64());
             let (m, sum) = row_statistics(row.iter().copied());
-            let loss = sum.ln() - (row[clamped(id, row.len())] - m);
+            let s = f64::from(self.smoothing.get());
+            let mut loss = sum.ln() - (1.0 - s) * (row[clamped(id, row.len())] - m);
+            if s > 0.0 {
+                loss -= s * row.iter().map(|x| x - m).sum::<f64>() / row.len() as f64;
+            }
             R::of(if self.ignore.map(f64::from) == Some(id) { 0.0 } else { loss })
         });
         let lse = Array::build(&outputs[1], |p| {
@@ -120,13 +138,31 @@ impl Rule for CrossEntropy {
         first.output(v);
         first.output(picked);
         let first = Phase { body: first, combines: vec![Combine::Max, Combine::Sum] };
-        let phases = vec![first, sum_of_exponentials(x, &rows)];
+        let mut second = sum_of_exponentials(x, &rows);
+        let smoothing = self.smoothing.get();
+        if smoothing > 0.0 {
+            let v = second.body.load(0, x, rows.element());
+            let m = shift(&mut second.body.expr);
+            let below = second.body.expr.sub(v, m);
+            second.body.output(below);
+            second.combines.push(Combine::Sum);
+        }
+        let phases = vec![first, second];
         let mut body = Body::new();
         let e = &mut body.expr;
         let (m, target, sum) = (shift(e), e.carry(1, DType::F32), total(e, 2));
         let log = e.unary(UnaryFn::Log, sum);
         let below = e.sub(target, m);
-        let (loss, lse) = (e.sub(log, below), e.add(m, log));
+        let lse = e.add(m, log);
+        let loss = if smoothing > 0.0 {
+            let (keep, share) = (e.f32(1.0 - smoothing), e.f32(smoothing / x.dims[x.rank() - 1] as f32));
+            let all = e.carry(3, DType::F32);
+            let (own, rest) = (e.mul(keep, below), e.mul(share, all));
+            let gain = e.add(own, rest);
+            e.sub(log, gain)
+        } else {
+            e.sub(log, below)
+        };
         let loss = unless_ignored(&mut body, io, &rows, self.ignore, loss);
         body.output(loss);
         body.output(lse);
@@ -139,13 +175,16 @@ impl Rule for CrossEntropy {
 
     fn samples() -> Vec<(Self, Vec<SampleInput>)> {
         let (f, ids) = (SampleInput::f32, SampleInput::ids);
-        let s = |ignore| CrossEntropy { ignore };
+        let s = |ignore| CrossEntropy { ignore, smoothing: 0.0.into() };
+        let smooth = |ignore, smoothing: f32| CrossEntropy { ignore, smoothing: smoothing.into() };
         vec![
             (s(None), vec![f(&[1, 1]), ids(&[1], 1)]),
             (s(None), vec![f(&[7]), ids(&[], 7)]),
             (s(None), vec![f(&[5, 131]), ids(&[5], 131)]),
             (s(Some(2)), vec![f(&[3, 4, 5]), ids(&[3, 4], 5)]),
             (s(Some(-100)), vec![SampleInput::uniform(&[6, 3], -1e4, 1e4), ids(&[6], 3)]),
+            (smooth(None, 0.1), vec![f(&[5, 131]), ids(&[5], 131)]),
+            (smooth(Some(1), 1.0), vec![f(&[2, 3, 5]), ids(&[2, 3], 5)]),
         ]
     }
 }
@@ -156,38 +195,5 @@ impl Graph {
         let lse = self.per_row(lse);
         let d = self.sub(x, lse);
         self.exp(d)
-    }
-
-    /// Cross-entropy of every row of `logits [.., C]` with its class id: `[..]`; 0 where the id is `ignore`.
-    #[track_caller]
-    pub fn cross_entropy_rows(&mut self, logits: Value, ids: Value, ignore: Option<i32>) -> Value {
-        self.apply(Payload::CrossEntropy(CrossEntropy { ignore }), &[logits, ids])
-    }
-
-    /// Mean over all rows of the cross-entropy of `logits [.., C]` with class ids i32 `[..]`: a scalar.
-    #[track_caller]
-    pub fn cross_entropy(&mut self, logits: Value, ids: Value) -> Value {
-        let rows = self.cross_entropy_rows(logits, ids, None);
-        self.mean_all(rows)
-    }
-
-    /// Mean of the cross-entropy over the rows whose id is not `ignore`, and the number of these rows (an `f32` scalar).
-    /// With none left the loss is 0, its gradients are 0, and the count is 0.
-    #[track_caller]
-    pub fn cross_entropy_ignoring(&mut self, logits: Value, ids: Value, ignore: i32) -> (Value, Value) {
-        let rows = self.cross_entropy_rows(logits, ids, Some(ignore));
-        if rows.is_poison() {
-            return (rows, rows);
-        }
-        let word = std::sync::Arc::from([ignore as u32]);
-        let ignored = self.constant_words(word, TensorType::new(DType::I32, []));
-        let counts = self.not_equal(ids, ignored);
-        let (one, zero) = (self.scalar(1.0), self.scalar(0.0));
-        let ones = self.select(counts, one, zero);
-        let axes: Vec<isize> = (0..self.dims(rows).len() as isize).collect();
-        let sum = |g: &mut Graph, v: Value| if axes.is_empty() { v } else { g.sum(v, &axes) };
-        let (total, count) = (sum(self, rows), sum(self, ones));
-        let divisor = self.maximum(count, one);
-        (self.div(total, divisor), count)
     }
 }

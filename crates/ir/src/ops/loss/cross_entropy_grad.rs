@@ -1,7 +1,8 @@
 //! The gradient of cross-entropy with respect to its logits.
 
-use super::cross_entropy::{check, is_target, limit, unless_ignored};
+use super::cross_entropy::{check, check_smoothing, is_target, limit, unless_ignored};
 use crate::array::Array;
+use crate::attr::F32;
 use crate::graph::{Graph, IdLimit, Value};
 use crate::loops::Body;
 use crate::ops::indexing::clamped;
@@ -12,11 +13,12 @@ use crate::scalar::UnaryFn;
 use crate::types::{DType, TensorType};
 use serde::{Deserialize, Serialize};
 
-/// `dx = (exp(x - lse) - [column = id]) d`, 0 in rows whose id is `ignore`: a pointwise map.
+/// `dx = (exp(x - lse) - (1 - s) [column = id] - s / C) d` with s the smoothing, 0 in rows whose id is `ignore`: a pointwise map.
 /// Inputs: logits `[.., C]`, ids i32 `[..]`, lse `[..]`, the gradient d of each row's loss `[..]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct CrossEntropyGrad {
     pub(crate) ignore: Option<i32>,
+    pub(crate) smoothing: F32,
 }
 
 impl CrossEntropyGrad {
@@ -37,6 +39,7 @@ impl Rule for CrossEntropyGrad {
 
     fn infer(&self, inputs: &[TensorType]) -> Result<Vec<TensorType>, String> {
         check(&inputs[0], &inputs[1])?;
+        check_smoothing(self.smoothing)?;
         for (what, t) in [("lse", &inputs[2]), ("the gradient", &inputs[3])] {
             if t.dtype != DType::F32 || t.dims != inputs[1].dims {
                 return Err(format!(
@@ -49,7 +52,7 @@ impl Rule for CrossEntropyGrad {
     }
 
     /// With u the upstream gradient, `p = exp(x - lse)` and d masked: `dx = u p d`, `dlse = -sum u p d`,
-    /// `dd = sum u (p - [column = id])`.
+    /// `dd = sum u (p - (1 - s) [column = id] - s / C)`.
     fn gradient(&self, vjp: &mut Vjp<'_>) -> Result<(), String> {
         let [x, ids, lse, d] = [0, 1, 2, 3].map(|i| vjp.inputs[i]);
         let u = vjp.grad();
@@ -84,6 +87,8 @@ impl Rule for CrossEntropyGrad {
                 return R::of(0.0);
             }
             let target = f64::from(u8::from(clamped(id, classes) == p[last]));
+            let s = f64::from(self.smoothing.get());
+            let target = (1.0 - s) * target + s / classes as f64;
             R::of(((inputs[0].at(p).f64() - lse).exp() - target) * d)
         })]
     }
@@ -95,7 +100,10 @@ impl Rule for CrossEntropyGrad {
         let [lse, d] = [2, 3].map(|i| body.load(i, &io.inputs[i], rows.statistic()));
         let mine = is_target(&mut body, io, &rows);
         let e = &mut body.expr;
-        let (shifted, target) = (e.sub(x, lse), e.cast(DType::F32, mine));
+        let smoothing = self.smoothing.get();
+        let share = smoothing / rows.cols.iter().product::<usize>() as f32;
+        let (own, other) = (e.f32(1.0 - smoothing + share), e.f32(share));
+        let (shifted, target) = (e.sub(x, lse), e.select(mine, own, other));
         let p = e.unary(UnaryFn::Exp, shifted);
         let excess = e.sub(p, target);
         let dx = e.mul(excess, d);
@@ -110,12 +118,14 @@ impl Rule for CrossEntropyGrad {
 
     fn samples() -> Vec<(Self, Vec<SampleInput>)> {
         let (f, ids) = (SampleInput::f32, SampleInput::ids);
-        let s = |ignore, rows: &[usize], classes: usize| {
+        let s = |(ignore, smoothing): (Option<i32>, f32), rows: &[usize], classes: usize| {
             let logits = [rows, &[classes]].concat();
             let inputs =
                 vec![f(&logits), ids(rows, classes as i32), SampleInput::uniform(rows, 0.5, 2.0), f(rows)];
-            (CrossEntropyGrad { ignore }, inputs)
+            (CrossEntropyGrad { ignore, smoothing: smoothing.into() }, inputs)
         };
-        vec![s(None, &[1], 1), s(None, &[], 7), s(None, &[5], 67), s(Some(2), &[3, 4], 5)]
+        let plain = (None, 0.0);
+        let rest = [s((Some(2), 0.0), &[3, 4], 5), s((Some(2), 0.25), &[3, 4], 5)];
+        [s(plain, &[1], 1), s(plain, &[], 7), s(plain, &[5], 67)].into_iter().chain(rest).collect()
     }
 }

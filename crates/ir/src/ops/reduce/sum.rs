@@ -141,6 +141,13 @@ impl Graph {
         self.reduce(x, axes, true, true)
     }
 
+    /// Sum over all axes: a scalar.
+    #[track_caller]
+    pub fn sum_all(&mut self, x: Value) -> Value {
+        let axes: Vec<isize> = (0..self.dims(x).len() as isize).collect();
+        if axes.is_empty() { x } else { self.sum(x, &axes) }
+    }
+
     /// Mean over all axes: a scalar.
     #[track_caller]
     pub fn mean_all(&mut self, x: Value) -> Value {

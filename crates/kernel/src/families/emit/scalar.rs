@@ -50,6 +50,7 @@ pub(super) fn unary(f: UnaryFn, x: Expr<'_>) -> Expr<'_> {
         UnaryFn::Sin => x.sin(),
         UnaryFn::Cos => x.cos(),
         UnaryFn::Floor => x.floor(),
+        UnaryFn::IsNan => x.is_nan(),
         UnaryFn::Not => !x,
     }
 }
