@@ -63,6 +63,13 @@ impl Graph {
         out
     }
 
+    /// Positions within some axes of a node's operand are in range whatever a device computes.
+    fn positions(&self, node: &super::Node, axes: &[usize]) -> Origin {
+        let dims = node.inputs.first().map_or(&[][..], |v| self.dims(*v));
+        let count: i64 = axes.iter().filter_map(|a| dims.get(*a)).map(|d| *d as i64).product();
+        Origin::Host(Some([0, count - 1]))
+    }
+
     /// For every node, what its `i32` results hold.
     fn origins(&self) -> Vec<Origin> {
         let mut all: Vec<Origin> = Vec::with_capacity(self.nodes.len());
@@ -73,6 +80,8 @@ impl Graph {
                     LeafKind::Constant(data) => constant_range(data),
                     _ => Origin::Device,
                 },
+                Payload::Extremum(e) => self.positions(node, &e.axes),
+                Payload::TopK(t) => self.positions(node, &[t.axis]),
                 op => {
                     let is_id = |v: &Value| self.ty(*v).is_some_and(|ty| ty.dtype == DType::I32);
                     let moved = (0..node.inputs.len()).filter(|k| moves(op, *k) && is_id(&node.inputs[*k]));
@@ -140,7 +149,7 @@ fn moves(op: &Payload, k: usize) -> bool {
         | Payload::Concat(_)
         | Payload::Select(_)
         | Payload::StopGradient(_) => true,
-        Payload::Embedding(_) => k == 0,
+        Payload::Embedding(_) | Payload::Gather(_) => k == 0,
         _ => false,
     }
 }

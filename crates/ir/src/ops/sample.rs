@@ -179,7 +179,7 @@ impl Sample {
         match &self.op {
             Payload::Unary(u) => u.f == super::elementwise::Function::Floor,
             Payload::Cast(c) => c.dtype == DType::F32 && self.inputs[0].ty.dtype != DType::F32,
-            Payload::Sgd(_) | Payload::Adam(_) => true,
+            Payload::OneHot(_) | Payload::Sgd(_) | Payload::Adam(_) => true,
             _ => false,
         }
     }

@@ -8,6 +8,7 @@ mod evaluation;
 mod extremes;
 mod garbage;
 mod ids;
+mod indexing;
 mod losses;
 mod optimizer;
 mod pitfalls;

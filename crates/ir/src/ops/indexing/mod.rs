@@ -4,8 +4,14 @@
 //! clamps what it reads. References clamp as the devices do.
 
 mod embedding;
+mod gather;
+mod one_hot;
+mod topk;
 
 pub(crate) use embedding::{Embedding, EmbeddingGrad};
+pub(crate) use gather::{Gather, ScatterAdd};
+pub(crate) use one_hot::OneHot;
+pub(crate) use topk::TopK;
 
 use crate::scalar::{BinaryFn, Scalar, ScalarExpr, ScalarId};
 

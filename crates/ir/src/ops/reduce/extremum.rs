@@ -192,9 +192,15 @@ impl Graph {
         self.extremum(x, axes, false).0
     }
 
-    /// Index (`i32`) of the first maximum along one axis.
+    /// Index (`i32`) of the first maximum along one axis; of the first NaN where there is one.
     #[track_caller]
     pub fn argmax(&mut self, x: Value, axis: isize) -> Value {
         self.extremum(x, &[axis], true).1
+    }
+
+    /// Index (`i32`) of the first minimum along one axis; of the first NaN where there is one.
+    #[track_caller]
+    pub fn argmin(&mut self, x: Value, axis: isize) -> Value {
+        self.extremum(x, &[axis], false).1
     }
 }

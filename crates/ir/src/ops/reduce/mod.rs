@@ -1,8 +1,10 @@
 //! Reductions over any axes.
 
+mod cumsum;
 mod extremum;
 mod sum;
 
+pub(crate) use cumsum::Cumsum;
 pub(crate) use extremum::{Extremum, ExtremumGrad};
 pub(crate) use sum::Sum;
 
@@ -61,6 +63,11 @@ pub(crate) fn result_coords(rank: usize, axes: &[usize], keep: bool) -> Vec<Inde
 }
 
 impl Graph {
+    /// Resolves one axis that may count from the end.
+    pub(crate) fn resolve_axis(&self, x: crate::graph::Value, axis: isize) -> usize {
+        self.resolve_axes(x, &[axis])[0]
+    }
+
     /// Resolves axes that may count from the end; out-of-range ones are left for the shape rule to refuse.
     pub(crate) fn resolve_axes(&self, x: crate::graph::Value, axes: &[isize]) -> Vec<usize> {
         let rank = self.dims(x).len() as isize;
