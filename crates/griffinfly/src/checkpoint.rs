@@ -2,8 +2,8 @@
 //!
 //! Reading checks everything (names, dtypes, shapes, metadata) and collects all that does not fit before anything changes.
 //! Writing replaces the file as a whole or leaves it alone. Metadata keys: `griffinfly.format`, `griffinfly.state` (names
-//! of the tensors that are not parameters), and for trainers `griffinfly.step`, `griffinfly.learning_rate` and
-//! `griffinfly.optimizer`.
+//! of the tensors that are not parameters), and for trainers `griffinfly.step`, `griffinfly.seed`,
+//! `griffinfly.learning_rate` and `griffinfly.optimizer`.
 
 use crate::error::Error;
 use crate::tensors::{Entry, Images, Tensors, replace};

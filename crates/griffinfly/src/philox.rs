@@ -1,30 +1,9 @@
-//! Random numbers without state: Philox4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
-//! 1, 2, 3" (SC 2011).
+//! Random numbers of the host, from the generator without state of [`griffinfly_ir::random`].
 //!
-//! A block of four words is a function of a key and a counter alone. Keys come from seeds, counters from what is drawn and
-//! its position, so what one tensor gets does not depend on what was drawn before it.
+//! Keys come from seeds, counters from what is drawn and its position, so what one tensor gets does not depend on what was
+//! drawn before it.
 
-/// Rounds of the generator.
-const ROUNDS: u32 = 10;
-const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
-const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
-
-/// The block of a counter under a key.
-#[must_use]
-pub fn block(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
-    for round in 0..ROUNDS {
-        if round > 0 {
-            key = [key[0].wrapping_add(WEYL[0]), key[1].wrapping_add(WEYL[1])];
-        }
-        let product = |i: usize| {
-            let p = u64::from(MULTIPLIERS[i]) * u64::from(counter[2 * i]);
-            ((p >> 32) as u32, p as u32)
-        };
-        let ((high0, low0), (high1, low1)) = (product(0), product(1));
-        counter = [high1 ^ counter[1] ^ key[0], low1, high0 ^ counter[3] ^ key[1], low0];
-    }
-    counter
-}
+use griffinfly_ir::random::block;
 
 /// A stream of words: one of 2^64 under each seed.
 #[derive(Clone, Debug)]
@@ -101,18 +80,6 @@ fn fnv1a(name: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Known answers published with Random123.
-    #[test]
-    fn known_answers() {
-        assert_eq!(block([0; 4], [0; 2]), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
-        assert_eq!(block([u32::MAX; 4], [u32::MAX; 2]), [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]);
-        let counter = [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344];
-        assert_eq!(
-            block(counter, [0xa409_3822, 0x299f_31d0]),
-            [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]
-        );
-    }
 
     #[test]
     fn fnv_known_answers() {

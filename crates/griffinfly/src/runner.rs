@@ -16,6 +16,7 @@ use griffinfly_compile::program::{ArenaId, ExternalKind, Program, Role};
 use griffinfly_gpu::{Buffer, Executor, Sections, Ticket};
 use griffinfly_ir::graph::{Graph, LeafKind};
 use griffinfly_ir::layout::parameters;
+use griffinfly_ir::random::{RANDOM_KEY, random_key};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -43,7 +44,7 @@ pub(crate) struct Checked<'a>(Vec<(usize, Input<'a>)>);
 
 impl Runner {
     /// Compiles a graph for the device of the weights and binds it to them. `scalars` are step scalars that are not
-    /// asked of the user.
+    /// asked of the user; neither is the key of random numbers.
     pub(crate) fn new(
         graph: &Graph,
         weights: &Weights,
@@ -122,13 +123,18 @@ impl Runner {
     }
 
     /// Sets a step scalar of the next step, if the program has it.
-    pub(crate) fn set_scalar(&mut self, name: &str, value: f32) -> Result<(), Error> {
+    pub(crate) fn set_scalar(&mut self, name: &str, value: &[u8]) -> Result<(), Error> {
         let is_it =
             |e: &griffinfly_compile::program::External| e.kind == ExternalKind::StepScalar && e.name == name;
         match self.program.externals.iter().position(is_it) {
-            Some(external) => Ok(self.executor.write(external, &value.to_ne_bytes())?),
+            Some(external) => Ok(self.executor.write(external, value)?),
             None => Ok(()),
         }
+    }
+
+    /// Sets what the random numbers of the next step are drawn from, if the program draws any.
+    pub(crate) fn set_random(&mut self, seed: u64, step: u64) -> Result<(), Error> {
+        self.set_scalar(RANDOM_KEY, bytemuck::cast_slice(&random_key(seed, step)))
     }
 
     /// Submits a step over the inputs uploaded; prepares first where the weights changed from outside.
@@ -278,9 +284,10 @@ fn slots(graph: &Graph, program: &Program, scalars: &[&str]) -> Vec<Slot> {
     let used = used_leaves(graph);
     let is_input =
         |kind: &ExternalKind| matches!(kind, ExternalKind::Input { .. } | ExternalKind::StepScalar);
+    let hidden = |name: &str| name == RANDOM_KEY || scalars.contains(&name);
     externals(program, is_input)
         .into_iter()
-        .filter(|i| !scalars.contains(&program.externals[*i].name.as_str()))
+        .filter(|i| !hidden(program.externals[*i].name.as_str()))
         .map(|external| Slot { external, used: used.contains(program.externals[external].name.as_str()) })
         .collect()
 }

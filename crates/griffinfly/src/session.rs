@@ -18,6 +18,9 @@ pub struct Session {
     graph: InferenceGraph,
     runner: Runner,
     memory: Memory,
+    seed: u64,
+    /// Runs so far.
+    runs: u64,
 }
 
 impl Session {
@@ -44,7 +47,7 @@ impl Session {
     /// A budget below the smallest plan, and as [`Session::with_weights`].
     pub fn with_memory(graph: InferenceGraph, weights: &Weights, memory: Memory) -> Result<Session, Error> {
         let runner = Runner::new(graph.graph(), weights, &[], memory)?;
-        Ok(Session { graph, runner, memory })
+        Ok(Session { graph, runner, memory, seed: 0, runs: 0 })
     }
 
     /// A session for other input dimensions over the same weights, with state of its own and the same wishes for memory.
@@ -64,12 +67,20 @@ impl Session {
     pub fn run(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<Outputs, Error> {
         let inputs = self.runner.check(inputs)?;
         self.runner.feed(&inputs)?;
+        self.runner.set_random(self.seed, self.runs + 1)?;
         let ticket = self.runner.submit()?;
+        self.runs += 1;
         let outputs = self.runner.outputs(ticket);
         if matches!(outputs, Err(Error::DeviceId { .. })) {
             self.runner.forget_ids()?;
         }
         outputs
+    }
+
+    /// Sets the seed of the random numbers the graph draws, and begins with the first run again. The seed is 0 at first; each
+    /// run draws new numbers, the same ones for the same seed.
+    pub fn set_seed(&mut self, seed: u64) {
+        (self.seed, self.runs) = (seed, 0);
     }
 
     /// Loads parameters, and the state the graph has, from a checkpoint. State of an optimizer is passed over.

@@ -9,6 +9,7 @@ pub mod layout;
 pub mod loops;
 pub mod ops;
 pub mod optimizer;
+pub mod random;
 pub mod real;
 pub mod scalar;
 pub mod target;

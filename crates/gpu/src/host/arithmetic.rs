@@ -124,7 +124,7 @@ fn float(function: BinaryFn, out: &mut [u32], a: &[u32], b: &[u32]) {
         BinaryFn::Lt => both(out, a, b, |a, b| u32::from(f(a) < f(b))),
         BinaryFn::Le => both(out, a, b, |a, b| u32::from(f(a) <= f(b))),
         // Not on floats (refused by the loop verifier).
-        BinaryFn::And | BinaryFn::Or => out.fill(0),
+        BinaryFn::And | BinaryFn::Or | BinaryFn::Xor => out.fill(0),
     }
 }
 
@@ -155,6 +155,7 @@ fn unsigned(function: BinaryFn, out: &mut [u32], a: &[u32], b: &[u32]) {
         BinaryFn::Le => both(out, a, b, |a, b| u32::from(a <= b)),
         BinaryFn::And => both(out, a, b, |a, b| a & b),
         BinaryFn::Or => both(out, a, b, |a, b| a | b),
+        BinaryFn::Xor => both(out, a, b, |a, b| a ^ b),
         // Not on integers (refused by the loop verifier).
         BinaryFn::Pow => out.fill(0),
     }

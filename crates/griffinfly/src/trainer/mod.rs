@@ -28,7 +28,7 @@ use std::time::Duration;
 /// Step scalars of optimizers, which the trainer sets.
 const SCALARS: [&str; 3] = [LEARNING_RATE, CORRECTION1, CORRECTION2];
 
-/// Seed of the weights where none is given.
+/// Seed of the weights, and of the random numbers of steps, where none is given.
 const SEED: u64 = 0;
 
 /// A model in training on a device.
@@ -37,6 +37,8 @@ pub struct Trainer {
     optimizer: Optimizer,
     learning_rate: f64,
     step: u64,
+    /// What random numbers of the steps come from, with the number of the step.
+    seed: u64,
     /// The external that holds the loss.
     loss: usize,
     /// Steps whose loss was not read yet, oldest first.
@@ -94,7 +96,8 @@ impl Trainer {
         })?;
         let (pending, losses) = (VecDeque::new(), VecDeque::new());
         let unreached = attached.unreached;
-        Ok(Trainer { runner, optimizer, learning_rate, step: 0, loss, pending, losses, unreached })
+        let (step, seed) = (0, SEED);
+        Ok(Trainer { runner, optimizer, learning_rate, step, seed, loss, pending, losses, unreached })
     }
 
     /// Runs one step and waits for its loss: that of the parameters before the update.
@@ -180,7 +183,7 @@ impl Trainer {
         Ok(griffinfly_import::safetensors::probe(path.as_ref())?)
     }
 
-    /// Writes parameters, state, step, learning rate and optimizer to a safetensors file, as a whole or not at all.
+    /// Writes parameters, state, step, seed, learning rate and optimizer to a safetensors file, as a whole or not at all.
     ///
     /// # Errors
     /// An unwritable path, a full disk, device lost; an id computed by a step in flight that is out of range (the next step
@@ -211,6 +214,19 @@ impl Trainer {
     #[must_use]
     pub fn learning_rate(&self) -> f64 {
         self.learning_rate
+    }
+
+    /// Sets the seed of the random numbers (dropout, noise) of the steps submitted from now on; it is 0 at first. A step's
+    /// numbers depend on the seed and the number of the step alone, so training that goes on from a checkpoint draws what it
+    /// would have drawn.
+    pub fn set_seed(&mut self, seed: u64) {
+        self.seed = seed;
+    }
+
+    /// The seed of the next step.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.seed
     }
 
     /// How many steps were submitted, those before a checkpoint included.
@@ -258,8 +274,9 @@ impl Trainer {
     fn enqueue(&mut self, inputs: &Checked<'_>) -> Result<Ticket, Error> {
         self.runner.feed(inputs)?;
         for (name, value) in step_scalars(&self.optimizer, self.step + 1, self.learning_rate) {
-            self.runner.set_scalar(name, value)?;
+            self.runner.set_scalar(name, &value.to_ne_bytes())?;
         }
+        self.runner.set_random(self.seed, self.step + 1)?;
         let ticket = self.runner.submit()?;
         self.runner.updated();
         self.step += 1;

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 const STEP: &str = "griffinfly.step";
+const SEED: &str = "griffinfly.seed";
 const LEARNING_RATE: &str = "griffinfly.learning_rate";
 const OPTIMIZER: &str = "griffinfly.optimizer";
 
@@ -19,6 +20,7 @@ impl Trainer {
         self.runner.check_ids()?;
         let mut metadata = checkpoint::metadata(&[state]);
         metadata.insert(STEP.into(), self.step.to_string());
+        metadata.insert(SEED.into(), self.seed.to_string());
         metadata.insert(LEARNING_RATE.into(), format!("{:?}", self.learning_rate));
         metadata.insert(OPTIMIZER.into(), encode(&self.optimizer)?);
         checkpoint::write(path, &[weights, state], &metadata)
@@ -37,8 +39,8 @@ impl Trainer {
         })?;
         checkpoint::apply(&sets, &loaded)?;
         self.weights().all_set();
-        if let Some((step, learning_rate)) = position {
-            (self.step, self.learning_rate) = (step, learning_rate);
+        if let Some((step, seed, learning_rate)) = position {
+            (self.step, self.seed, self.learning_rate) = (step, seed, learning_rate);
         }
         // What was in flight belongs to what was replaced.
         self.pending.clear();
@@ -47,20 +49,22 @@ impl Trainer {
     }
 }
 
-/// Step and learning rate of a checkpoint made with this optimizer, or everything that is wrong.
+/// Step, seed and learning rate of a checkpoint made with this optimizer, or everything that is wrong.
 fn read_position(
     metadata: &BTreeMap<String, String>,
     optimizer: &Optimizer,
-) -> Result<(u64, f64), Vec<CheckpointFault>> {
-    let step = number::<u64>(metadata, STEP);
+) -> Result<(u64, u64, f64), Vec<CheckpointFault>> {
+    let (step, seed) = (number::<u64>(metadata, STEP), number::<u64>(metadata, SEED));
     let rate = number::<f64>(metadata, LEARNING_RATE).and_then(|rate| {
         super::checked_rate(rate)
             .map_err(|e| CheckpointFault::Metadata { key: LEARNING_RATE, reason: format!("is no rate: {e}") })
     });
     let same = check_optimizer(metadata, optimizer);
-    match (step, rate, same) {
-        (Ok(step), Ok(rate), Ok(())) => Ok((step, rate)),
-        (step, rate, same) => Err([step.err(), rate.err(), same.err()].into_iter().flatten().collect()),
+    match (step, seed, rate, same) {
+        (Ok(step), Ok(seed), Ok(rate), Ok(())) => Ok((step, seed, rate)),
+        (step, seed, rate, same) => {
+            Err([step.err(), seed.err(), rate.err(), same.err()].into_iter().flatten().collect())
+        }
     }
 }
 

@@ -172,6 +172,7 @@ fn metadata_that_means_nothing() {
     };
     assert!(with("m1", "griffinfly.step", None).contains("missing"));
     assert!(with("m2", "griffinfly.step", Some("-3")).contains("'-3'"));
+    assert!(with("m6", "griffinfly.seed", None).contains("missing"));
     assert!(with("m3", "griffinfly.learning_rate", Some("NaN")).contains("NaN"));
     assert!(with("m4", "griffinfly.optimizer", Some("{}")).contains("no optimizer"));
     assert!(with("m5", "griffinfly.state", Some("12")).contains("no list"));

@@ -18,6 +18,7 @@ mod movement;
 mod normalize;
 pub(crate) mod optimizer;
 mod pool;
+mod random;
 mod reduce;
 mod view;
 mod window;
@@ -139,6 +140,8 @@ ops! {
     ScatterAdd = "scatter_add": indexing::ScatterAdd,
     OneHot = "one_hot": indexing::OneHot,
     TopK = "topk": indexing::TopK,
+    Random = "random": random::Random,
+    Dropout = "dropout": random::Dropout,
     Sgd = "sgd": optimizer::Sgd,
     Adam = "adam": optimizer::Adam,
     Matmul = "matmul": contraction::Matmul,

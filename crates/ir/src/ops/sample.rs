@@ -51,6 +51,12 @@ impl SampleInput {
         Self { ty: TensorType::new(DType::I32, dims), fill: Fill::Ids(limit) }
     }
 
+    /// A `u32` input of words below 2^31.
+    #[must_use]
+    pub fn words(dims: &[usize]) -> Self {
+        Self { ty: TensorType::new(DType::U32, dims), fill: Fill::Ids(i32::MAX) }
+    }
+
     /// A truth input.
     #[must_use]
     pub fn bools(dims: &[usize]) -> Self {

@@ -159,6 +159,9 @@ fn integer(f: BinaryFn, a: i32, b: i32) -> Option<Scalar> {
         BinaryFn::Div => a.wrapping_div(b),
         BinaryFn::Max => a.max(b),
         BinaryFn::Min => a.min(b),
+        BinaryFn::And => a & b,
+        BinaryFn::Or => a | b,
+        BinaryFn::Xor => a ^ b,
         _ => return None,
     }))
 }
@@ -174,6 +177,9 @@ fn unsigned(f: BinaryFn, a: u32, b: u32) -> Option<Scalar> {
         BinaryFn::Div => a.checked_div(b).unwrap_or(0),
         BinaryFn::Max => a.max(b),
         BinaryFn::Min => a.min(b),
+        BinaryFn::And => a & b,
+        BinaryFn::Or => a | b,
+        BinaryFn::Xor => a ^ b,
         _ => return None,
     }))
 }

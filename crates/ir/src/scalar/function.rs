@@ -64,10 +64,12 @@ pub enum BinaryFn {
     Lt,
     /// `a <= b`
     Le,
-    /// logical and
+    /// logical and; of integers bit by bit
     And,
-    /// logical or
+    /// logical or; of integers bit by bit
     Or,
+    /// exclusive or of the bits of integers
+    Xor,
 }
 
 impl UnaryFn {
@@ -96,26 +98,18 @@ impl BinaryFn {
     /// Result dtype for these argument dtypes, if the function takes them.
     #[must_use]
     pub fn result(self, a: DType, b: DType) -> Option<DType> {
-        use BinaryFn::{Add, And, Div, Eq, Le, Lt, Max, Min, Mul, Ne, Or, Pow, Sub};
+        use BinaryFn::{Add, And, Div, Eq, Le, Lt, Max, Min, Mul, Ne, Or, Pow, Sub, Xor};
         if a != b {
             return None;
         }
         match (self, a) {
             (And | Or, DType::Bool) | (Eq | Ne, _) => Some(DType::Bool),
-            (And | Or, _) | (_, DType::Bool) => None,
+            (And | Or | Xor, DType::I32 | DType::U32) => Some(a),
+            (And | Or | Xor, _) | (_, DType::Bool) => None,
             (Lt | Le, _) => Some(DType::Bool),
             (Pow, DType::F32) => Some(DType::F32),
             (Pow, _) => None,
             (Add | Sub | Mul | Div | Max | Min, d) => Some(d),
         }
-    }
-
-    /// Whether the result is a truth value.
-    #[must_use]
-    pub fn is_predicate(self) -> bool {
-        matches!(
-            self,
-            BinaryFn::Eq | BinaryFn::Ne | BinaryFn::Lt | BinaryFn::Le | BinaryFn::And | BinaryFn::Or
-        )
     }
 }

@@ -13,6 +13,7 @@ mod losses;
 mod optimizer;
 mod pitfalls;
 mod pointwise;
+mod random;
 mod rebind;
 mod second_order;
 mod suite;

@@ -5,6 +5,7 @@ mod agreement;
 mod fresh_process;
 mod ids;
 mod memory;
+mod random;
 mod resume;
 
 use griffinfly::gpu::vulkan::{self, OpenOptions, Selector, ValidationLog};

@@ -29,8 +29,10 @@ fn value(f: BinaryFn, a: f64, b: f64) -> f64 {
         BinaryFn::Ne => f64::from(a != b),
         BinaryFn::Lt => f64::from(a < b),
         BinaryFn::Le => f64::from(a <= b),
-        BinaryFn::And => f64::from(a != 0.0 && b != 0.0),
-        BinaryFn::Or => f64::from(a != 0.0 || b != 0.0),
+        // Truth values are 0 and 1.
+        BinaryFn::And => (a as i64 & b as i64) as f64,
+        BinaryFn::Or => (a as i64 | b as i64) as f64,
+        BinaryFn::Xor => (a as i64 ^ b as i64) as f64,
     }
 }
 
@@ -124,8 +126,7 @@ impl Rule for Binary {
         let dtype = inputs[0].ty.dtype;
         vec![Array::build(&outputs[0], |p| {
             let (a, b) = (inputs[0].at_broadcast(p).f64(), inputs[1].at_broadcast(p).f64());
-            let y = value(self.f, a, b);
-            R::of(if self.f.is_predicate() { y } else { wrapped(self.f, dtype, y) })
+            R::of(wrapped(self.f, dtype, value(self.f, a, b)))
         })]
     }
 
@@ -137,7 +138,7 @@ impl Rule for Binary {
     }
 
     fn samples() -> Vec<(Self, Vec<SampleInput>)> {
-        use BinaryFn::{Add, And, Div, Eq, Le, Lt, Max, Min, Mul, Ne, Or, Pow, Sub};
+        use BinaryFn::{Add, And, Div, Eq, Le, Lt, Max, Min, Mul, Ne, Or, Pow, Sub, Xor};
         let f = SampleInput::f32;
         let mut all = Vec::new();
         for op in [Add, Sub, Mul] {
@@ -153,7 +154,7 @@ impl Rule for Binary {
                 vec![SampleInput::distinct(&[9, 13]), SampleInput::uniform(&[1], 0.001, 0.002)],
             ));
         }
-        for op in [Eq, Ne, Add, Mul] {
+        for op in [Eq, Ne, Add, Mul, And, Or, Xor] {
             all.push((Binary { f: op }, vec![SampleInput::ids(&[8, 3], 4), SampleInput::ids(&[3], 4)]));
         }
         for op in [And, Or] {
@@ -198,10 +199,12 @@ functions! {
     lt = Lt;
     /// `a <= b`, broadcasting.
     le = Le;
-    /// Logical and, broadcasting.
+    /// Logical and of truth values, bit by bit of integers, broadcasting.
     and = And;
-    /// Logical or, broadcasting.
+    /// Logical or of truth values, bit by bit of integers, broadcasting.
     or = Or;
+    /// Exclusive or of the bits of integers, broadcasting.
+    xor = Xor;
 }
 
 impl Graph {

@@ -72,6 +72,7 @@ pub(crate) fn binary<'b>(f: BinaryFn, x: Expr<'b>, y: Expr<'b>) -> Expr<'b> {
         BinaryFn::Le => x.le(y),
         BinaryFn::And => x & y,
         BinaryFn::Or => x | y,
+        BinaryFn::Xor => x ^ y,
     }
 }
 
