@@ -4,6 +4,7 @@
 
 mod autodiff;
 mod builder;
+mod einsum;
 mod evaluation;
 mod extremes;
 mod garbage;

@@ -3,6 +3,7 @@
 mod conv2d;
 mod conv2d_input_grad;
 mod conv2d_weight_grad;
+mod einsum;
 mod matmul;
 
 #[cfg(test)]
