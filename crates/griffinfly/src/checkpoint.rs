@@ -7,7 +7,7 @@
 
 use crate::error::Error;
 use crate::tensors::{Entry, Images, Tensors, replace};
-use griffinfly_import::safetensors::{self, Dtype, File, TensorSource, TensorView};
+use griffinfly_import::safetensors::{self, Dtype, Shards, TensorSource, TensorView};
 use griffinfly_ir::types::{DType, TensorType};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -47,7 +47,7 @@ fn shown(name: &str) -> String {
     format!("'{}{more}'", start.escape_debug())
 }
 
-/// A file to be loaded into sets of tensors.
+/// A file, an index of files or a directory with either, to be loaded into sets of tensors.
 pub(crate) struct Loading<'a> {
     pub(crate) path: &'a Path,
     pub(crate) sets: &'a [&'a Tensors],
@@ -71,13 +71,14 @@ impl Loading<'_> {
         &self,
         check: impl FnOnce(&BTreeMap<String, String>) -> Vec<CheckpointFault>,
     ) -> Result<Loaded, Error> {
-        let file = safetensors::read(self.path)?;
+        let file = safetensors::read_all(self.path)?;
         let mut faults = self.faults(&file);
-        if let Some(other) = file.metadata().get(FORMAT_KEY).filter(|format| *format != FORMAT) {
+        let metadata = file.metadata();
+        if let Some(other) = metadata.get(FORMAT_KEY).filter(|format| *format != FORMAT) {
             let reason = format!("is {other:?}, this version reads {FORMAT:?}");
             faults.push(CheckpointFault::Metadata { key: FORMAT_KEY, reason });
         }
-        faults.extend(check(file.metadata()));
+        faults.extend(check(&metadata));
         if !faults.is_empty() {
             return Err(Error::Checkpoint { path: self.path.to_owned(), faults });
         }
@@ -85,7 +86,7 @@ impl Loading<'_> {
             let mut images = set.blank();
             for entry in set.entries() {
                 if let Some(view) = file.tensor(&entry.name) {
-                    from_file(view.bytes, set.slice_mut(&mut images, entry));
+                    from_file(&view, set.slice_mut(&mut images, entry));
                 }
             }
             images
@@ -94,7 +95,7 @@ impl Loading<'_> {
         Ok(Loaded { images })
     }
 
-    fn faults(&self, file: &File) -> Vec<CheckpointFault> {
+    fn faults(&self, file: &Shards) -> Vec<CheckpointFault> {
         let mut faults = Vec::new();
         for entry in self.sets.iter().flat_map(|set| set.entries()) {
             match file.tensor(&entry.name) {
@@ -105,7 +106,7 @@ impl Loading<'_> {
                 Some(view) => faults.extend(misfit(entry, &view)),
             }
         }
-        let marked = match state_names(file.metadata()) {
+        let marked = match state_names(&file.metadata()) {
             Ok(names) => names,
             Err(fault) => {
                 faults.push(fault);
@@ -127,7 +128,8 @@ impl Loading<'_> {
 fn misfit(entry: &Entry, view: &TensorView<'_>) -> Vec<CheckpointFault> {
     let (name, expected) = (|| entry.name.clone(), file_dtype(entry.ty.dtype));
     let mut faults = Vec::new();
-    if view.dtype != expected {
+    let widens = expected == Dtype::F32 && matches!(view.dtype, Dtype::BF16 | Dtype::F16);
+    if view.dtype != expected && !widens {
         faults.push(CheckpointFault::Dtype { name: name(), found: view.dtype, expected });
     }
     if view.shape != entry.ty.dims {
@@ -194,10 +196,31 @@ pub(crate) fn apply(sets: &[&Tensors], loaded: &Loaded) -> Result<(), Error> {
     replace(&pairs)
 }
 
-/// Words of a file, which are little-endian, as this machine has them.
-fn from_file(bytes: &[u8], out: &mut [u8]) {
-    out.copy_from_slice(bytes);
-    to_little_endian(out);
+/// Elements of a file, which are little-endian, as words of this machine; 16-bit floats become the `f32` of the same value.
+fn from_file(view: &TensorView<'_>, out: &mut [u8]) {
+    let widen: fn(u16) -> u32 = match view.dtype {
+        Dtype::BF16 => |half| u32::from(half) << 16,
+        Dtype::F16 => f32_of_f16,
+        _ => {
+            out.copy_from_slice(view.bytes);
+            return to_little_endian(out);
+        }
+    };
+    for (half, word) in view.bytes.chunks_exact(2).zip(out.chunks_exact_mut(4)) {
+        word.copy_from_slice(&widen(u16::from_le_bytes([half[0], half[1]])).to_ne_bytes());
+    }
+}
+
+/// The bits of the `f32` that has the value of an IEEE half.
+fn f32_of_f16(half: u16) -> u32 {
+    let (sign, exponent, fraction) =
+        (u32::from(half >> 15), u32::from(half >> 10 & 31), u32::from(half & 1023));
+    sign << 31
+        | match exponent {
+            0 => (fraction as f32 * 2.0_f32.powi(-24)).to_bits(),
+            31 => 0xff << 23 | fraction << 13,
+            _ => (exponent + 112) << 23 | fraction << 13,
+        }
 }
 
 /// Turns words of this machine into those of a file, or back.

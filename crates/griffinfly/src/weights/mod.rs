@@ -120,8 +120,9 @@ impl Weights {
         Ok(())
     }
 
-    /// Loads a file: exactly these parameters, with their shapes. Optimizer state and other state that a checkpoint
-    /// marks as such is passed over. Everything is checked before anything changes.
+    /// Loads a file, the files of an index (`model.safetensors.index.json`) or a directory with either: exactly these
+    /// parameters, with their shapes; 16-bit floats widen. Optimizer state and other state that a checkpoint marks as such is
+    /// passed over. Everything is checked before anything changes.
     ///
     /// # Errors
     /// An unreadable or invalid file; all names, dtypes and shapes that do not fit; device lost.

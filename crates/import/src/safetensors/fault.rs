@@ -69,6 +69,18 @@ pub enum SafetensorsFault {
     /// Bytes before a tensor belong to none.
     #[error("tensor {tensor:?} begins at byte {begin}, but the data before it ends at {previous_end}")]
     Gap { tensor: String, begin: u64, previous_end: u64 },
+    /// An index of shards that is no index.
+    #[error("the index of the shards is wrong: {reason}")]
+    Index { reason: String },
+    /// An index that names a shard elsewhere than beside it.
+    #[error("the index names the shard {file:?}, which is no plain file name")]
+    ShardPath { file: String },
+    /// A tensor of a shard that the index does not know there.
+    #[error("tensor {tensor:?} lies in {file:?}, the index says {}", said.as_deref().unwrap_or("nothing about it"))]
+    Misplaced { tensor: String, file: String, said: Option<String> },
+    /// A tensor that the index names and the shard lacks.
+    #[error("the shard {file:?} has no tensor {tensor:?}, which the index says it has")]
+    NotInShard { tensor: String, file: String },
     /// Bytes after the last tensor.
     #[error("there are {available} bytes of data but the tensors end at {used}")]
     TrailingBytes { used: u64, available: u64 },

@@ -3,7 +3,7 @@
 //!
 //! Input: a path or bytes. Output: a [`File`] whose views are all in range, or an [`ImportError`] that says what is
 //! wrong. The tensors cover the data exactly: no gap, no overlap, nothing after the last. The other way,
-//! [`write_atomic`] replaces a file as a whole or not at all. Source: the format section of the README of
+//! [`write_atomic`] replaces a file as a whole or not at all. [`read_all`] reads weights that lie in several files. Source: the format section of the README of
 //! <https://github.com/huggingface/safetensors>.
 
 mod dtype;
@@ -11,6 +11,7 @@ mod fault;
 mod header;
 mod json;
 mod layout;
+mod sharded;
 mod write;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use std::path::Path;
 
 pub use dtype::Dtype;
 pub use fault::SafetensorsFault;
+pub use sharded::{Shards, read_all};
 pub use write::{TensorSource, probe, to_bytes, write_atomic};
 
 use crate::ImportError;
