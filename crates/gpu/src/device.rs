@@ -77,13 +77,15 @@ pub struct Sections {
     pub forward_backward: bool,
     /// Run the update section.
     pub update: bool,
+    /// Copy outputs to where the host reads them; without it they stay on the device, and reading them is an error.
+    pub outputs: bool,
 }
 
 impl Sections {
     /// Everything.
-    pub const ALL: Sections = Sections { prepare: true, forward_backward: true, update: true };
+    pub const ALL: Sections = Sections { prepare: true, forward_backward: true, update: true, outputs: true };
     /// A step with prepared weights.
-    pub const STEP: Sections = Sections { prepare: false, forward_backward: true, update: true };
+    pub const STEP: Sections = Sections { prepare: false, ..Sections::ALL };
 
     /// Whether this kind of section is included.
     #[must_use]
@@ -145,7 +147,8 @@ pub trait Executor: Send {
     /// Reads an output (by index into `program.externals`) of a finished or running step; waits for it.
     ///
     /// # Errors
-    /// Not an output, wrong byte count, a ticket whose outputs were overwritten by later steps, device lost.
+    /// Not an output, wrong byte count, a ticket whose outputs were overwritten by later steps or not copied,
+    /// device lost.
     fn read(&mut self, ticket: Ticket, external: usize, bytes: &mut [u8]) -> Result<(), GpuError>;
 
     /// Runs the step once with a timestamp around every dispatch, apart from the ring.

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use griffinfly_compile::{CompileError, rewrite};
-use griffinfly_ir::autodiff::AutodiffError;
+use griffinfly_ir::autodiff::{self, AutodiffError};
 use griffinfly_ir::graph::{BuildErrors, Graph, Value};
 use griffinfly_ir::optimizer::{Attached, Optimizer, attach};
 use griffinfly_ir::types::DType;
@@ -104,17 +104,40 @@ impl TrainingGraph {
         Ok(TrainingGraph { graph: self.graph.rebind(shapes)?, loss: self.loss })
     }
 
-    /// The graph a trainer compiles, with gradients and updates. Composites that were written out are recognised before:
-    /// their own gradients use saved statistics, where those of the small operations would go through every intermediate.
+    /// This graph as something that computes the loss and, without any update, its gradients: the outputs `loss` and, of every
+    /// parameter the loss depends on, `grad.NAME`.
+    ///
+    /// # Errors
+    /// An operation without a gradient; an output that has one of these names.
+    pub fn gradients(&self) -> Result<InferenceGraph, Error> {
+        let (mut graph, loss) = self.recognised()?;
+        let unreached = autodiff::unreached_parameters(&graph, loss);
+        let trained = graph.leaves().filter(|(_, l)| l.is_trainable() && !unreached.contains(&l.name));
+        let (names, parameters): (Vec<String>, Vec<Value>) =
+            trained.filter_map(|(_, l)| Some((format!("grad.{}", l.name), graph.leaf(&l.name)?))).unzip();
+        let gradients = autodiff::gradients(&mut graph, loss, &parameters)?;
+        names.iter().zip(gradients).for_each(|(name, gradient)| graph.output(name, gradient));
+        graph.finish()?;
+        Ok(InferenceGraph { graph })
+    }
+
+    /// The graph a trainer compiles, with gradients and updates.
     ///
     /// # Errors
     /// No gradient, hyperparameters out of range.
     pub(crate) fn differentiated(&self, optimizer: &Optimizer) -> Result<(Graph, Attached), Error> {
-        let mut graph = rewrite::recognise(&self.graph);
-        let loss = graph.outputs().iter().find(|output| output.name == LOSS).map(|output| output.value);
-        let loss = loss.ok_or_else(|| AutodiffError::Loss("no output of the graph".into()))?;
+        let (mut graph, loss) = self.recognised()?;
         let attached = attach(&mut graph, optimizer, loss)?;
         Ok((graph, attached))
+    }
+
+    /// The graph with composites that were written out recognised, and its loss: their own gradients use saved statistics,
+    /// where those of the small operations would go through every intermediate.
+    fn recognised(&self) -> Result<(Graph, Value), Error> {
+        let graph = rewrite::recognise(&self.graph);
+        let loss = graph.outputs().iter().find(|output| output.name == LOSS).map(|output| output.value);
+        let loss = loss.ok_or_else(|| AutodiffError::Loss("no output of the graph".into()))?;
+        Ok((graph, loss))
     }
 }
 

@@ -139,9 +139,23 @@ impl Runner {
 
     /// Submits a step over the inputs uploaded; prepares first where the weights changed from outside.
     pub(crate) fn submit(&mut self) -> Result<Ticket, Error> {
+        self.submit_with(true)
+    }
+
+    /// Submits another step over the inputs of the one before it, whose outputs stay on the device.
+    pub(crate) fn submit_again(&mut self) -> Result<Ticket, Error> {
+        if self.prepared.is_none() {
+            let reason = "run a step with inputs first".into();
+            return Err(Error::Value { what: "the number of steps so far", value: "0".into(), reason });
+        }
+        self.weights.check_set()?;
+        self.submit_with(false)
+    }
+
+    fn submit_with(&mut self, outputs: bool) -> Result<Ticket, Error> {
         let version = self.weights.version();
-        let sections = if self.prepared == Some(version) { Sections::STEP } else { Sections::ALL };
-        let ticket = self.executor.submit(sections)?;
+        let prepare = self.prepared != Some(version);
+        let ticket = self.executor.submit(Sections { prepare, outputs, ..Sections::STEP })?;
         self.prepared = Some(version);
         Ok(ticket)
     }
@@ -163,6 +177,12 @@ impl Runner {
         let mut bytes = [0; 4];
         self.executor.read(ticket, flag.output(), &mut bytes)?;
         flag.check(bytes)
+    }
+
+    /// Waits for a step whose outputs stay on the device.
+    pub(crate) fn wait_only(&mut self, ticket: Ticket) -> Result<(), Error> {
+        self.executor.wait(ticket, self.timeout)?;
+        self.check_ids()
     }
 
     /// Fails where some step submitted so far met an id made on the device that is out of range.

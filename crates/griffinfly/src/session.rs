@@ -10,6 +10,7 @@ use crate::outputs::Outputs;
 use crate::runner::Runner;
 use crate::weights::Weights;
 use griffinfly_compile::program::Program;
+use griffinfly_gpu::Ticket;
 use std::path::Path;
 use std::time::Duration;
 
@@ -81,6 +82,27 @@ impl Session {
     /// run draws new numbers, the same ones for the same seed.
     pub fn set_seed(&mut self, seed: u64) {
         (self.seed, self.runs) = (seed, 0);
+    }
+
+    /// Queues another step over the inputs (and random numbers) of the last one and returns at once. Its outputs stay on the device, so this is
+    /// for steps that matter by their effect on state or by the time they take. Wait for it with [`Session::wait`].
+    ///
+    /// # Errors
+    /// No step was run yet; weights without values; a failed submission; device lost.
+    pub fn submit_again(&mut self) -> Result<Ticket, Error> {
+        self.runner.submit_again()
+    }
+
+    /// Waits until a queued step is done.
+    ///
+    /// # Errors
+    /// An id computed on the device that is out of range, in this step or another one queued; device lost; timeout.
+    pub fn wait(&mut self, step: Ticket) -> Result<(), Error> {
+        let waited = self.runner.wait_only(step);
+        if matches!(waited, Err(Error::DeviceId { .. })) {
+            self.runner.forget_ids()?;
+        }
+        waited
     }
 
     /// Loads parameters, and the state the graph has, from a checkpoint. State of an optimizer is passed over.

@@ -38,6 +38,8 @@ pub(super) struct HostExecutor {
     plans: Vec<Plan>,
     /// Outputs of the last steps, by slot and external (empty for what is no output).
     outputs: Vec<Vec<Vec<u8>>>,
+    /// Whether the last step of each slot copied its outputs.
+    copied: [bool; SLOTS],
     submitted: u64,
 }
 
@@ -81,7 +83,8 @@ impl HostExecutor {
         let size = |e: &External| if e.kind == ExternalKind::Output { e.ty.bytes() } else { 0 };
         let slot: Vec<Vec<u8>> = program.externals.iter().map(|e| vec![0; size(e)]).collect();
         let outputs = vec![slot; SLOTS];
-        let executor = HostExecutor { shared: shared.clone(), program, memory, plans, outputs, submitted: 0 };
+        let (shared, copied) = (shared.clone(), [false; SLOTS]);
+        let executor = HostExecutor { shared, program, memory, plans, outputs, copied, submitted: 0 };
         executor.write_constants();
         Ok(executor)
     }
@@ -114,6 +117,18 @@ impl HostExecutor {
             timing.dispatch_ns.push((*id, before.elapsed().as_nanos() as f64));
         }
         timing.total_ns = start.elapsed().as_nanos() as f64;
+    }
+
+    fn copy_outputs(&mut self, slot: usize) {
+        let mut outputs = std::mem::take(&mut self.outputs[slot]);
+        let exclusive = self.shared.lock();
+        for (e, bytes) in self.program.externals.iter().zip(&mut outputs) {
+            if let (false, Some((buffer, at))) = (bytes.is_empty(), self.place(e.place)) {
+                buffer.words().read_bytes(at, bytes);
+            }
+        }
+        drop(exclusive);
+        self.outputs[slot] = outputs;
     }
 
     fn external(&self, index: usize) -> Result<&External, GpuError> {
@@ -208,15 +223,10 @@ impl Executor for HostExecutor {
         self.shared.start_step()?;
         self.run(sections, None);
         let slot = (self.submitted % SLOTS as u64) as usize;
-        let mut outputs = std::mem::take(&mut self.outputs[slot]);
-        let exclusive = self.shared.lock();
-        for (e, bytes) in self.program.externals.iter().zip(&mut outputs) {
-            if let (false, Some((buffer, at))) = (bytes.is_empty(), self.place(e.place)) {
-                buffer.words().read_bytes(at, bytes);
-            }
+        self.copied[slot] = sections.outputs;
+        if sections.outputs {
+            self.copy_outputs(slot);
         }
-        drop(exclusive);
-        self.outputs[slot] = outputs;
         self.submitted += 1;
         Ok(Ticket(self.submitted))
     }
@@ -241,6 +251,9 @@ impl Executor for HostExecutor {
             return Err(usage(format!("step {}", ticket.0), detail));
         }
         let slot = ((ticket.0 - 1) % SLOTS as u64) as usize;
+        if !self.copied[slot] {
+            return Err(usage(format!("step {}", ticket.0), "was submitted without copying its outputs"));
+        }
         bytes.copy_from_slice(&self.outputs[slot][external]);
         Ok(())
     }

@@ -157,6 +157,7 @@ impl Executor for VulkanExecutor {
         let value = self.submitted + 1;
         let submission = Submission { commands: &commands, semaphore: self.semaphore.get(), value };
         self.shared.context.submit(&submission)?;
+        self.ring.set_copied(slot, sections.outputs);
         self.submitted = value;
         Ok(Ticket(value))
     }
@@ -181,9 +182,14 @@ impl Executor for VulkanExecutor {
             let detail = format!("its outputs were overwritten by step {}", step + slots as u64);
             return Err(GpuError::Usage { what: format!("step {step}"), detail });
         }
+        let slot = slot_of(step, slots);
+        if !self.ring.copied(slot) {
+            let detail = "was submitted without copying its outputs".into();
+            return Err(GpuError::Usage { what: format!("step {step}"), detail });
+        }
         self.shared.context.alive("read")?;
         self.finish(step, None)?;
-        match self.ring.readback(slot_of(step, slots)) {
+        match self.ring.readback(slot) {
             Some(readback) => readback.read_mapped(at, bytes),
             None => Ok(()),
         }

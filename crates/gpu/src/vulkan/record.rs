@@ -66,7 +66,8 @@ impl Recorded {
     pub(super) fn commands(&self, slot: usize, sections: Sections) -> Vec<vk::CommandBuffer> {
         let Some(commands) = self.slots.get(slot) else { return vec![] };
         let chosen = commands.sections.iter().filter(|(kind, _)| sections.includes(*kind));
-        chosen.map(|(_, command)| *command).chain(commands.finish).collect()
+        let finish = commands.finish.filter(|_| sections.outputs);
+        chosen.map(|(_, command)| *command).chain(finish).collect()
     }
 }
 

@@ -48,6 +48,8 @@ struct Slot {
     /// By external: the version of the input that lies in the slot.
     seen: Vec<u64>,
     readback: Option<RawBuffer>,
+    /// Whether its last step copied its outputs.
+    copied: bool,
 }
 
 impl Ring {
@@ -62,7 +64,7 @@ impl Ring {
                 let request = Request { what: "the readback buffer", bytes, home: Home::Readback };
                 Some(RawBuffer::new(context, &request)?)
             };
-            ring.slots.push(Slot { seen: vec![0; program.externals.len()], readback });
+            ring.slots.push(Slot { seen: vec![0; program.externals.len()], readback, copied: false });
         }
         Ok(ring)
     }
@@ -77,6 +79,16 @@ impl Ring {
 
     pub(super) fn readback(&self, slot: usize) -> Option<&RawBuffer> {
         self.slots.get(slot)?.readback.as_ref()
+    }
+
+    pub(super) fn copied(&self, slot: usize) -> bool {
+        self.slots.get(slot).is_some_and(|slot| slot.copied)
+    }
+
+    pub(super) fn set_copied(&mut self, slot: usize, copied: bool) {
+        if let Some(slot) = self.slots.get_mut(slot) {
+            slot.copied = copied;
+        }
     }
 
     /// Sets the value of an input for the steps submitted from now on.

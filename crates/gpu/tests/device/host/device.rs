@@ -106,11 +106,26 @@ fn host_runs_only_the_sections_asked_for() {
     let state = buffer_of(device.as_ref(), &[0; 64]);
     let mut executor = device.instantiate(Arc::new(program), &[(STATE, state)]).unwrap();
     write(executor.as_mut(), 1.0).unwrap();
-    let only = |forward_backward, update| Sections { prepare: false, forward_backward, update };
+    let only = |forward_backward, update| Sections { forward_backward, update, ..Sections::STEP };
     let first = executor.submit(only(true, false)).unwrap();
     assert_eq!(read(executor.as_mut(), first), Ok(0.0));
     let second = executor.submit(only(false, true)).unwrap();
     assert_eq!(read(executor.as_mut(), second), Ok(101.0));
+}
+
+#[test]
+fn host_leaves_outputs_where_they_are_when_asked_to() {
+    let device = open();
+    let mut executor = start(device.as_ref());
+    let executor = executor.as_mut();
+    write(executor, 1.0).unwrap();
+    let first = executor.submit(Sections::ALL).unwrap();
+    let second = executor.submit(Sections { outputs: false, ..Sections::ALL }).unwrap();
+    let refused = read(executor, second).unwrap_err().to_string();
+    assert!(refused.contains("step 2") && refused.contains("without copying its outputs"), "{refused}");
+    assert_eq!(read(executor, first), Ok(101.0));
+    let third = executor.submit(Sections::ALL).unwrap();
+    assert_eq!(read(executor, third), Ok(103.0));
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn sections_run_alone() {
             device.read(buffer, 0, &mut bytes).unwrap();
             f32::from_ne_bytes(bytes)
         };
-        let none = Sections { prepare: false, forward_backward: false, update: false };
+        let none = Sections { prepare: false, forward_backward: false, update: false, outputs: false };
         let ticket = executor.submit(Sections { prepare: true, ..none }).unwrap();
         executor.wait(ticket, LONG).unwrap();
         assert_eq!((first(&bound[0].1), first(&bound[1].1)), (1.0, 0.0));
@@ -129,6 +129,26 @@ fn sections_run_alone() {
         device.write(&bound[0].1, 0, &5.0_f32.to_ne_bytes()).unwrap();
         executor.submit(Sections::ALL).unwrap();
         assert_eq!((first(&bound[0].1), first(&bound[1].1)), (11.0, 11.0));
+    });
+}
+
+#[test]
+fn outputs_stay_on_the_device_when_asked_to() {
+    with_device(|device, _| {
+        let (builder, [parameters, mirror]) = chain(device.target(), 1);
+        let bound = bind(device, &[(parameters, 4096), (mirror, 4096)]);
+        let mut executor = device.instantiate(Arc::new(builder.0), &bound).unwrap();
+        let mut bytes = vec![0; 4000];
+        let first = executor.submit(Sections::ALL).unwrap();
+        let second = executor.submit(Sections { outputs: false, ..Sections::ALL }).unwrap();
+        let refused = executor.read(second, 0, &mut bytes).unwrap_err().to_string();
+        assert!(refused.contains("step 2") && refused.contains("without copying its outputs"), "{refused}");
+        executor.wait(second, LONG).unwrap();
+        executor.read(first, 0, &mut bytes).unwrap();
+        assert_eq!(to_floats(&bytes)[0], 1.0);
+        let third = executor.submit(Sections::ALL).unwrap();
+        executor.read(third, 0, &mut bytes).unwrap();
+        assert_eq!(to_floats(&bytes)[0], 7.0);
     });
 }
 
