@@ -1,0 +1,89 @@
+//! Layers of decoders: grouped-query attention and a gated feed-forward, each behind an RMS norm and inside a residual sum.
+//! Source: Touvron et al. 2023 (Llama); names as in its published checkpoints.
+
+use super::parts;
+use crate::error::Error;
+use crate::nn;
+use griffinfly_ir::graph::{Graph, Value};
+
+/// What the layers of a decoder have in common.
+#[derive(Clone, Copy)]
+pub(super) struct Decoder {
+    pub(super) hidden: usize,
+    pub(super) heads: usize,
+    pub(super) kv_heads: usize,
+    pub(super) head_dim: usize,
+    pub(super) ffn: usize,
+    pub(super) eps: f32,
+    /// Base of the rotary embedding, where positions are embedded.
+    pub(super) rope_base: Option<f64>,
+}
+
+/// What a layer attends to.
+#[derive(Clone, Copy)]
+pub(super) enum Source {
+    /// Its own sequence, causally.
+    Own,
+    /// Another sequence of this width, all of it.
+    Other(Value, usize),
+}
+
+impl Decoder {
+    pub(super) fn check(&self) -> Result<(), Error> {
+        super::check_numbers(&[
+            ("hidden", self.hidden),
+            ("heads", self.heads),
+            ("kv_heads", self.kv_heads),
+            ("head_dim", self.head_dim),
+            ("ffn", self.ffn),
+        ])?;
+        super::check_multiple("heads", self.heads, self.kv_heads, "kv_heads")?;
+        super::check_multiple("head_dim", self.head_dim, 2, "the members of a rotated pair")
+    }
+
+    /// The layer of this name over `x [B, S, hidden]`.
+    pub(super) fn layer(&self, g: &mut Graph, name: &str, x: Value, source: Source) -> Value {
+        g.layer(name, |g| {
+            let h = self.norm(g, &format!("{name}.input_layernorm"), x);
+            let a = self.attend(g, &format!("{name}.self_attn"), h, source);
+            let x = g.add(x, a);
+            let h = self.norm(g, &format!("{name}.post_attention_layernorm"), x);
+            let f = self.feed_forward(g, &format!("{name}.mlp"), h);
+            g.add(x, f)
+        })
+    }
+
+    pub(super) fn norm(&self, g: &mut Graph, name: &str, x: Value) -> Value {
+        nn::RmsNorm::new(name, self.hidden).eps(self.eps).apply(g, x)
+    }
+
+    fn attend(&self, g: &mut Graph, name: &str, h: Value, source: Source) -> Value {
+        let (d, queries, keys) = (self.head_dim, self.heads * self.head_dim, self.kv_heads * self.head_dim);
+        let (seen, width) = match source {
+            Source::Own => (h, self.hidden),
+            Source::Other(value, width) => (value, width),
+        };
+        let q = linear(g, &format!("{name}.q_proj"), [self.hidden, queries], h);
+        let k = linear(g, &format!("{name}.k_proj"), [width, keys], seen);
+        let v = linear(g, &format!("{name}.v_proj"), [width, keys], seen);
+        let [mut q, mut k, v] = [q, k, v].map(|x| parts::heads(g, x, d));
+        if let Some(base) = self.rope_base {
+            [q, k] = [q, k].map(|x| parts::rotary(g, x, base));
+        }
+        let y = parts::attention(g, [q, k, v], matches!(source, Source::Own));
+        linear(g, &format!("{name}.o_proj"), [queries, self.hidden], y)
+    }
+
+    /// `down(silu(gate(h)) * up(h))`.
+    fn feed_forward(&self, g: &mut Graph, name: &str, h: Value) -> Value {
+        let gate = linear(g, &format!("{name}.gate_proj"), [self.hidden, self.ffn], h);
+        let up = linear(g, &format!("{name}.up_proj"), [self.hidden, self.ffn], h);
+        let gate = gate.silu(g);
+        let product = g.mul(gate, up);
+        linear(g, &format!("{name}.down_proj"), [self.ffn, self.hidden], product)
+    }
+}
+
+fn linear(g: &mut Graph, name: &str, [inputs, outputs]: [usize; 2], x: Value) -> Value {
+    nn::Linear::new(name, inputs, outputs).bias(false).apply(g, x)
+}
