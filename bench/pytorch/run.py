@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import gc
 import json
+import math
 import os
 import platform
 import statistics
@@ -40,6 +41,7 @@ def arguments():
     p.add_argument("--revision", help="revision of the repository; asked of git where it is not given")
     p.add_argument("--out", required=True, type=Path)
     p.add_argument("--dump", type=Path, help="folder for results as safetensors")
+    p.add_argument("--dump-f32", action="store_true", help="round dumps to f32 (for the fixtures)")
     a = p.parse_args()
     a.workload, a.phase, a.modes = a.workload.split(","), a.phase.split(","), a.modes.split(",")
     if a.precision == "f64" and a.modes != ["eager"]:
@@ -237,11 +239,13 @@ def measure(workload, phase, mode, made, device):
         device.idle()
     cell["memory"] = device.memory()
     if "loss" in results:
-        cell["loss"] = results["loss"].item()
+        loss = results["loss"].item()
+        cell["loss"] = loss if math.isfinite(loss) else None
     if ARGUMENTS.dump:
         ARGUMENTS.dump.mkdir(parents=True, exist_ok=True)
         path = ARGUMENTS.dump / f"pytorch.{ARGUMENTS.precision}.{mode}.{workload.name}.{ARGUMENTS.size}.{phase}.safetensors"
-        save_file({k: v.detach().cpu().contiguous() for k, v in results.items()}, path)
+        keep = (lambda v: v.float()) if ARGUMENTS.dump_f32 else (lambda v: v)
+        save_file({k: keep(v.detach()).cpu().contiguous() for k, v in results.items()}, path)
         cell["dump"] = os.path.relpath(path, ARGUMENTS.out.parent)
     return cell
 

@@ -1,12 +1,25 @@
-//! The benchmark command. Reports; never asserts.
+//! The benchmark command: workloads, protocol, gates and reports. How to run a comparison: `bench/README.md`.
 //!
-//! `griffinfly-bench demo [--device auto|vulkan|host] [--steps N] [--json]` trains the digits classifier of the demo and
-//! reports preparation time (construction + first step - median step), step time, host work per step (submit to return),
-//! dispatches, pipelines, levels and plan bytes, with device and driver beside them.
+//! * `write`: the files of the workloads: weights, inputs, configuration.
+//! * `run`: times our engine on them and keeps its results.
+//! * `compare`: our record against the reference's, which `bench/pytorch/run.py` makes of the same files.
+//! * `demo`: the training step of the demo's digits classifier: preparation time (construction + first step - median step),
+//!   step time, host work per step (submit to return), dispatches, pipelines, levels and plan bytes.
+//!
 //! Matrix products are timed by the `matmul` example of `griffinfly-gpu`, contractions and loops on the host by its
 //! ignored `host_speed` test.
 
+mod bundle;
+mod clocks;
+mod compare;
 mod demo;
+mod error;
+mod fill;
+mod gate;
+mod measure;
+mod record;
+mod workload;
+mod write;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -21,14 +34,25 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    /// Writes the files of the workloads.
+    Write(write::Arguments),
+    /// Times the workloads.
+    Run(measure::Arguments),
+    /// Compares records of results.
+    Compare(compare::Arguments),
     /// The digits classifier's training step.
     Demo(demo::Arguments),
 }
 
 #[allow(clippy::print_stderr, reason = "where a command reports its failure")]
 fn main() -> ExitCode {
-    let Verb::Demo(arguments) = Arguments::parse().verb;
-    match demo::run(&arguments) {
+    let result = match Arguments::parse().verb {
+        Verb::Write(arguments) => write::run(&arguments),
+        Verb::Run(arguments) => measure::run(&arguments),
+        Verb::Compare(arguments) => compare::run(&arguments),
+        Verb::Demo(arguments) => demo::run(&arguments).map_err(Into::into),
+    };
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
             eprintln!("error: {e}");

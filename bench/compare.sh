@@ -1,0 +1,35 @@
+#!/bin/sh
+# Writes the workloads, runs our engine and PyTorch on them and compares. See README.md.
+#   OUT       folder for files, records and dumps (default target/bench)
+#   BENCH     the griffinfly-bench binary (default target/release/griffinfly-bench)
+#   PYTHON    a Python with torch 2.11, numpy and safetensors (default python3)
+#   WORKLOAD  names with commas, or all          SIZE    full or small
+#   DEVICE    auto, vulkan or host               TORCH   cuda or cpu
+#   MODES     eager,compile,graph                SAMPLES timed calls per cell
+#   WEIGHTS   a SmolLM2-135M checkpoint instead of drawn weights
+# The record fast.json of PyTorch (TF32) is kept beside; it is of another contract, so `compare` does not mix it in.
+set -eu
+cd "$(dirname "$0")/.."
+out=${OUT:-target/bench} bench=${BENCH:-target/release/griffinfly-bench} python=${PYTHON:-python3}
+workload=${WORKLOAD:-all} size=${SIZE:-full} device=${DEVICE:-auto} torch=${TORCH:-cuda} samples=${SAMPLES:-30}
+modes=${MODES:-eager,compile,graph}
+revision=${REVISION:-$(git rev-parse HEAD 2>/dev/null || echo unknown)}
+mkdir -p "$out"
+
+"$bench" write --workload "$workload" --size "$size" --out "$out/files"
+if [ -n "${WEIGHTS:-}" ]; then
+  "$bench" write --workload smollm2 --size "$size" --weights "$WEIGHTS" --out "$out/files"
+fi
+theirs() { # precision, modes, samples
+  "$python" bench/pytorch/run.py --files "$out/files" --workload "$workload" --size "$size" --device "$torch" \
+    --precision "$1" --modes "$2" --samples "$3" --revision "$revision" --out "$out/pytorch-$1.json" --dump "$out/dumps"
+}
+theirs f64 eager 0
+"$bench" run --files "$out/files" --workload "$workload" --size "$size" --device "$device" --samples "$samples" \
+  --revision "$revision" --out "$out/griffinfly-strict.json" --dump "$out/dumps"
+theirs strict "$modes" "$samples"
+"$bench" compare "$out/griffinfly-strict.json" "$out/pytorch-strict.json" --oracle "$out/pytorch-f64.json" \
+  | tee "$out/strict.md"
+if [ -n "${FAST:-}" ]; then
+  theirs fast "$modes" "$samples"
+fi

@@ -1,0 +1,240 @@
+//! `griffinfly-bench run`: times our engine on the workloads and keeps its results.
+//!
+//! Protocol: per cell at least 5 calls and 2 seconds of warm-up, then 30 calls; a sample is the wall time from just before the
+//! submission to an idle device; inputs are resident, results stay on the device. Training is forward, loss and all gradients
+//! as outputs, without an optimizer. Results are read before and after the series and must be the same bits.
+
+use crate::bundle::Bundle;
+use crate::clocks;
+use crate::error::BenchError;
+use crate::record::{Cell, DeviceRecord, FORMAT, Memory, Phase, Precision, ProgramRecord, Run, quartiles};
+use crate::workload::{InputTensor, Name, Shape, Size, Values, names};
+use griffinfly::import::safetensors::{self, Dtype, TensorSource};
+use griffinfly::{Data, Device, DeviceChoice, Input, Output, Outputs, Session, Weights};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The least number of calls before anything is timed.
+const WARM_UP_CALLS: usize = 5;
+/// The least time of warming up.
+const WARM_UP: Duration = Duration::from_secs(2);
+/// How a program of ours runs.
+const MODE: &str = "program";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Folder of the files that `write` made.
+    #[arg(long)]
+    files: PathBuf,
+    /// smollm2, smolvla, unet, resnet50, whisper with commas, or all.
+    #[arg(long, default_value = "all")]
+    workload: String,
+    /// Phases; all of them by default.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    phase: Vec<Phase>,
+    /// Size of the workloads.
+    #[arg(long, value_enum, default_value = "full")]
+    size: Size,
+    /// The arithmetic contract.
+    #[arg(long, value_enum, default_value = "strict")]
+    precision: Precision,
+    /// auto (a hardware GPU, else host), vulkan (any driver) or host.
+    #[arg(long, default_value = "auto")]
+    device: DeviceChoice,
+    /// Timed calls per cell; 0 only computes.
+    #[arg(long, default_value_t = 30)]
+    samples: usize,
+    /// Revision of the repository, to be recorded.
+    #[arg(long)]
+    revision: Option<String>,
+    /// Where the record goes.
+    #[arg(long)]
+    out: PathBuf,
+    /// Folder for the results as safetensors.
+    #[arg(long)]
+    dump: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), BenchError> {
+    if arguments.precision != Precision::Strict {
+        let (value, reason) =
+            (format!("{:?}", arguments.precision), "only strict programs can be made".into());
+        return Err(griffinfly::Error::Value { what: "the precision", value, reason }.into());
+    }
+    let wanted = |reason| BenchError::File { path: arguments.files.clone(), reason };
+    let workloads = names(&arguments.workload).map_err(wanted)?;
+    let device = Device::open(arguments.device)?;
+    let mut run = record(&device, arguments);
+    for name in workloads {
+        let bundle = Bundle::read(&arguments.files, name, arguments.size)?;
+        let model = name.at(arguments.size).model(Shape::Full)?;
+        let weights = Weights::empty(&device, &model.graph)?;
+        bundle.load(&weights)?;
+        let phases = if arguments.phase.is_empty() { Phase::ALL.to_vec() } else { arguments.phase.clone() };
+        for phase in phases {
+            let measured = Measurement { arguments, name, phase, bundle: &bundle, weights: &weights };
+            // One failed cell must not cost the others; the record says why.
+            let cell = measured.run().unwrap_or_else(|error| {
+                let error = Some(error.to_string());
+                Cell { error, ..Cell::new(name, phase, MODE) }
+            });
+            progress(&cell);
+            run.cells.push(cell);
+            run.write(&arguments.out)?;
+        }
+    }
+    Ok(())
+}
+
+#[allow(clippy::print_stderr, reason = "progress of a long command")]
+fn progress(cell: &Cell) {
+    let time = quartiles(&cell.samples_us).map(|q| format!("{:.3} ms", q.median / 1e3));
+    let said = time.or_else(|| cell.error.clone()).unwrap_or_else(|| "not timed".into());
+    eprintln!("{} {}: {said}", cell.workload.text(), cell.phase.text());
+}
+
+fn record(device: &Device, arguments: &Arguments) -> Run {
+    let info = device.info();
+    Run {
+        format: FORMAT,
+        engine: "griffinfly".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        revision: arguments.revision.clone(),
+        precision: arguments.precision,
+        size: arguments.size,
+        device: DeviceRecord {
+            backend: info.backend.into(),
+            name: info.name.clone(),
+            driver: info.driver.clone(),
+            runtime: None,
+        },
+        host: Some(format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)),
+        cells: Vec::new(),
+    }
+}
+
+/// One cell to be measured.
+struct Measurement<'a> {
+    arguments: &'a Arguments,
+    name: Name,
+    phase: Phase,
+    bundle: &'a Bundle,
+    weights: &'a Weights,
+}
+
+impl Measurement<'_> {
+    fn run(&self) -> Result<Cell, BenchError> {
+        let mut cell = Cell::new(self.name, self.phase, MODE);
+        let shape = if self.phase == Phase::Latency { Shape::Minimal } else { Shape::Full };
+        let inputs = self.bundle.inputs(shape);
+        let start = Instant::now();
+        let model = self.name.at(self.arguments.size).model(shape)?;
+        let graph =
+            if self.phase == Phase::Train { model.training()?.gradients()? } else { model.inference()? };
+        let mut session = Session::with_weights(graph, self.weights)?;
+        let first = session.run(&self.given(&inputs, &session))?;
+        cell.preparation_s = Some(start.elapsed().as_secs_f64());
+        let device = self.weights.device();
+        if self.arguments.samples > 0 {
+            cell.clocks_before = clocks::clocks(device);
+            (cell.samples_us, cell.host_us) = timed(&mut session, self.arguments.samples)?;
+            cell.clocks_after = clocks::clocks(device);
+        }
+        self.describe(&session, &mut cell);
+        let last = session.run(&self.given(&inputs, &session))?;
+        if !same_bits(&first, &last) {
+            cell.error = Some("the results before and after the series differ".into());
+        }
+        if let Ok([loss, ..]) = last.f32("loss") {
+            cell.loss = Some(f64::from(*loss));
+        }
+        cell.dump = self.arguments.dump.as_deref().map(|folder| self.dump(folder, &last)).transpose()?;
+        Ok(cell)
+    }
+
+    /// The inputs that the graph has: an inference needs no targets.
+    fn given<'a>(&self, inputs: &'a [InputTensor], session: &Session) -> Vec<(&'a str, Input<'a>)> {
+        let has = |i: &&InputTensor| session.graph().graph().leaf(&i.name).is_some();
+        let one = |i: &'a InputTensor| match &i.values {
+            Values::F32(v) => (i.name.as_str(), Input::f32(v)),
+            Values::I32(v) => (i.name.as_str(), Input::ids(v)),
+        };
+        inputs.iter().filter(has).map(one).collect()
+    }
+
+    fn describe(&self, session: &Session, cell: &mut Cell) {
+        let program = session.program();
+        let plan = &program.memory;
+        cell.program = Some(ProgramRecord {
+            dispatches: program.dispatches.len(),
+            pipelines: program.kernels.len(),
+            levels: program.level_count(),
+        });
+        cell.memory = Some(Memory {
+            physical: Some(plan.physical_bytes),
+            logical: Some(plan.logical_bytes),
+            lower_bound: Some(plan.physical_bytes - plan.scratch_bytes + plan.scratch_lower_bound),
+            device_used: clocks::memory_used(self.weights.device()),
+            ..Memory::default()
+        });
+    }
+
+    /// Writes the results and gives their path relative to the record.
+    fn dump(&self, folder: &Path, outputs: &Outputs) -> Result<PathBuf, BenchError> {
+        let (size, phase) = (self.arguments.size, self.phase.text());
+        let stem = self.name.file(size);
+        let file = format!("griffinfly.strict.{}.{phase}.safetensors", stem.trim_end_matches(".safetensors"));
+        std::fs::create_dir_all(folder).map_err(BenchError::io(folder))?;
+        let path = folder.join(file);
+        let bytes: Vec<Vec<u8>> = outputs.all().iter().map(little_endian).collect();
+        let sources: Vec<TensorSource<'_>> = outputs
+            .all()
+            .iter()
+            .zip(&bytes)
+            .map(|(o, bytes)| TensorSource { name: &o.name, dtype: Dtype::F32, shape: &o.ty.dims, bytes })
+            .collect();
+        safetensors::write_atomic(&path, &sources, &BTreeMap::new())?;
+        // Absolute, because record and dumps may lie anywhere; the reader takes both.
+        std::path::absolute(&path).map_err(BenchError::io(&path))
+    }
+}
+
+fn little_endian(output: &Output) -> Vec<u8> {
+    match &output.data {
+        Data::F32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn same_bits(a: &Outputs, b: &Outputs) -> bool {
+    let pairs = a.all().iter().zip(b.all());
+    a.all().len() == b.all().len()
+        && pairs.into_iter().all(|(a, b)| match (&a.data, &b.data) {
+            (Data::F32(x), Data::F32(y)) => {
+                x.len() == y.len() && x.iter().zip(y).all(|(x, y)| x.to_bits() == y.to_bits())
+            }
+            (x, y) => x == y,
+        })
+}
+
+/// Wall time and, within it, time until the submission returned, of each call in microseconds.
+fn timed(session: &mut Session, samples: usize) -> Result<(Vec<f64>, Vec<f64>), BenchError> {
+    let start = Instant::now();
+    let mut calls = 0;
+    while calls < WARM_UP_CALLS || start.elapsed() < WARM_UP {
+        let step = session.submit_again()?;
+        session.wait(step)?;
+        calls += 1;
+    }
+    let (mut walls, mut hosts) = (Vec::with_capacity(samples), Vec::with_capacity(samples));
+    for _ in 0..samples {
+        let before = Instant::now();
+        let step = session.submit_again()?;
+        let submitted = before.elapsed();
+        session.wait(step)?;
+        walls.push(before.elapsed().as_secs_f64() * 1e6);
+        hosts.push(submitted.as_secs_f64() * 1e6);
+    }
+    Ok((walls, hosts))
+}
