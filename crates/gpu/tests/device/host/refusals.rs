@@ -94,6 +94,22 @@ fn host_refuses_results_over_operands_unless_element_by_element() {
 }
 
 #[test]
+fn host_runs_in_place_along_axes_of_extent_1() {
+    // The load names no index of the first axis, the store does: both mean the only one.
+    let ty = TensorType::f32([1, 5]);
+    let mut body = Body::new();
+    let x = body.load(0, &ty, Access::at(vec![IndexExpr::constant(0), IndexExpr::axis(1)]));
+    let double = body.expr.add(x, x);
+    body.output(double);
+    let kind = LoopKind::Map(Map { domain: vec![1, 5], body, stores: vec![Store::identity(0, 2)] });
+    let l = Loop { operands: vec![ty.clone()], results: vec![ty], kind };
+    let words: Vec<u32> = (0..5).map(|i| (i as f32).to_bits()).collect();
+    let results = run_program(device(1).as_ref(), program_of(&l, &[(0, 0)]), &[words]).unwrap();
+    let expected: Vec<u32> = (0..5).map(|i| (2.0 * i as f32).to_bits()).collect();
+    assert_eq!(results, [expected]);
+}
+
+#[test]
 fn host_refuses_buffers_that_do_not_fit() {
     let device = device(1);
     let other = super::harness::device(1);
