@@ -114,7 +114,12 @@ impl Loading<'_> {
             }
         };
         let wanted = |name: &str| self.sets.iter().any(|set| set.find(name).is_some());
-        let passed_over = |name: &str| self.other_state && marked.contains(name);
+        // PyTorch counts the batches of its batch norms, which matters to averages without momentum only.
+        let counts_batches = |name: &str| {
+            name.strip_suffix("num_batches_tracked")
+                .is_some_and(|layer| wanted(&format!("{layer}running_mean")))
+        };
+        let passed_over = |name: &str| (self.other_state && marked.contains(name)) || counts_batches(name);
         for name in file.names().filter(|name| !wanted(name) && !passed_over(name)) {
             if let Some(TensorView { dtype, shape, .. }) = file.tensor(name) {
                 faults.push(CheckpointFault::Unexpected { name: name.into(), dtype, shape: shape.to_vec() });

@@ -1,8 +1,8 @@
 //! Layers with PyTorch's parameter names, layouts and initialisation, so that checkpoints load without conversion.
 //!
 //! A layer is a description; `apply` adds its parameters and operations to a graph. Parameters are called
-//! `name.weight` and `name.bias`. Activations are methods of [`Value`](crate::Value). What does not fit is an error of the
-//! graph, at the line that calls `apply`.
+//! `name.weight` and `name.bias`, running averages `name.running_mean` and `name.running_var`. Activations are methods of
+//! [`Value`](crate::Value). What does not fit is an error of the graph, at the line that calls `apply`.
 //!
 //! ```
 //! use griffinfly::{Graph, nn};
@@ -21,10 +21,10 @@ mod linear;
 mod norm;
 mod pool;
 
-pub use conv::Conv2d;
+pub use conv::{Conv1d, Conv2d, ConvTranspose2d};
 pub use embedding::Embedding;
 pub use linear::Linear;
-pub use norm::{LayerNorm, RmsNorm};
+pub use norm::{BatchNorm2d, GroupNorm, LayerNorm, RmsNorm};
 pub use pool::{AvgPool2d, MaxPool2d};
 
 use griffinfly_ir::graph::Init;

@@ -46,6 +46,13 @@ impl MaxPool2d {
         self
     }
 
+    /// With a last window that the padded input covers in part.
+    #[must_use]
+    pub fn ceil_mode(mut self, ceil: bool) -> MaxPool2d {
+        self.window.ceil = ceil;
+        self
+    }
+
     /// Adds the operation to `x [N, C, H, W]`.
     #[track_caller]
     pub fn apply(&self, g: &mut Graph, x: Value) -> Value {
@@ -79,6 +86,13 @@ impl AvgPool2d {
     #[must_use]
     pub fn count_padding(mut self, count: bool) -> AvgPool2d {
         self.count_padding = count;
+        self
+    }
+
+    /// With a last window that the padded input covers in part.
+    #[must_use]
+    pub fn ceil_mode(mut self, ceil: bool) -> AvgPool2d {
+        self.window.ceil = ceil;
         self
     }
 

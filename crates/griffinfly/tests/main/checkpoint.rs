@@ -5,13 +5,13 @@ use griffinfly::{CheckpointFault, Device, Error, Input, Optimizer, Session, Trai
 use std::path::Path;
 
 /// The header and data of a file.
-fn parts(path: &Path) -> (serde_json::Value, Vec<u8>) {
+pub(crate) fn parts(path: &Path) -> (serde_json::Value, Vec<u8>) {
     let bytes = std::fs::read(path).unwrap();
     let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     (serde_json::from_slice(&bytes[8..8 + length]).unwrap(), bytes[8 + length..].to_vec())
 }
 
-fn put(path: &Path, header: &serde_json::Value, data: &[u8]) {
+pub(crate) fn put(path: &Path, header: &serde_json::Value, data: &[u8]) {
     let header = header.to_string();
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
     bytes.extend(header.as_bytes());

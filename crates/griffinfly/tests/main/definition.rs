@@ -34,6 +34,45 @@ fn layers_have_the_names_and_shapes_of_pytorch() {
 }
 
 #[test]
+fn layers_over_channels_have_the_names_and_shapes_of_pytorch() {
+    let mut g = Graph::new();
+    let (image, line) = (g.input("image", [2, 4, 9, 8]), g.input("line", [2, 6, 11]));
+    let c = nn::Conv2d::new("depthwise", 4, 8, 3).dilation(2).padding(2).groups(4).apply(&mut g, image);
+    let n = nn::GroupNorm::new("gn", 2, 8).apply(&mut g, c);
+    let n = nn::BatchNorm2d::new("bn", 8).apply(&mut g, n);
+    let t = nn::ConvTranspose2d::new("up", 8, 6, 3).stride(2).padding(1).output_padding([1, 0]).groups(2);
+    let t = t.apply(&mut g, n);
+    let l =
+        nn::Conv1d::new("line_conv", 6, 9, 3).stride(2).padding(1).groups(3).bias(false).apply(&mut g, line);
+    let p = nn::MaxPool2d::new(2).ceil_mode(true).apply(&mut g, image);
+    assert_eq!(
+        [c, n, t, p].map(|v| g.dims(v).to_vec()),
+        [[2, 8, 9, 8], [2, 8, 9, 8], [2, 6, 18, 15], [2, 4, 5, 4]]
+    );
+    assert_eq!(g.dims(l), [2, 9, 6]);
+    g.finish().unwrap();
+    let shapes: Vec<(String, Vec<usize>)> = g
+        .leaves()
+        .filter(|(_, l)| !l.name.is_empty() && !l.is_input())
+        .map(|(_, l)| (l.name.clone(), l.ty.dims.clone()))
+        .collect();
+    let expected: [(&str, &[usize]); 11] = [
+        ("depthwise.weight", &[8, 1, 3, 3]),
+        ("depthwise.bias", &[8]),
+        ("gn.weight", &[8]),
+        ("gn.bias", &[8]),
+        ("bn.running_mean", &[8]),
+        ("bn.running_var", &[8]),
+        ("bn.weight", &[8]),
+        ("bn.bias", &[8]),
+        ("up.weight", &[8, 3, 3, 3]),
+        ("up.bias", &[6]),
+        ("line_conv.weight", &[9, 2, 3]),
+    ];
+    assert!(shapes.iter().map(|(n, d)| (n.as_str(), d.as_slice())).eq(expected), "{shapes:?}");
+}
+
+#[test]
 fn errors_name_the_layer() {
     let mut g = Graph::new();
     let x = g.input("x", [4, 3]);
@@ -48,7 +87,7 @@ type Misuse = fn(&mut Graph, griffinfly::Value) -> u32;
 
 #[test]
 fn errors_in_layers_name_the_line_that_applies_them() {
-    let misuses: [(Misuse, usize); 9] = [
+    let misuses: [(Misuse, usize); 14] = [
         (|g, x| (nn::Linear::new("l", 5, 2).apply(g, x), line!()).1, 1),
         (|g, x| (nn::Linear::new("a b", 3, 2).apply(g, x), line!()).1, 2),
         (|g, x| (nn::Linear::new("l", 3, 0).apply(g, x), line!()).1, 2),
@@ -58,6 +97,11 @@ fn errors_in_layers_name_the_line_that_applies_them() {
         (|g, x| (nn::RmsNorm::new("r", 5).apply(g, x), line!()).1, 1),
         (|g, x| (nn::MaxPool2d::new(2).apply(g, x), line!()).1, 1),
         (|g, x| (nn::AvgPool2d::new(2).apply(g, x), line!()).1, 1),
+        (|g, x| (nn::GroupNorm::new("g", 2, 3).apply(g, x), line!()).1, 1),
+        (|g, x| (nn::BatchNorm2d::new("b", 5).apply(g, x), line!()).1, 1),
+        (|g, x| (nn::BatchNorm2d::new("b", 5).training(false).apply(g, x), line!()).1, 1),
+        (|g, x| (nn::Conv1d::new("c", 4, 2, 3).groups(3).apply(g, x), line!()).1, 1),
+        (|g, x| (nn::ConvTranspose2d::new("t", 4, 3, 3).groups(2).bias(false).apply(g, x), line!()).1, 1),
     ];
     for (i, (misuse, count)) in misuses.iter().enumerate() {
         let mut g = Graph::new();

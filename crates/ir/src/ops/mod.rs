@@ -12,6 +12,7 @@ mod sample;
 mod contraction;
 mod elementwise;
 mod indexing;
+mod interpolate;
 mod leaf;
 mod loss;
 mod movement;
@@ -24,6 +25,7 @@ mod view;
 mod window;
 
 pub use elementwise::TimestepEmbedding;
+pub use interpolate::{Extent, Interpolation};
 pub use loss::Reduction;
 pub use rule::{Fragment, Lowering};
 pub(crate) use rule::{Rule, Signature, Vjp};
@@ -153,6 +155,8 @@ ops! {
     MaxPool2dPick = "max_pool2d_pick": pool::MaxPool2dPick,
     AvgPool2d = "avg_pool2d": pool::AvgPool2d,
     AvgPool2dGrad = "avg_pool2d_grad": pool::AvgPool2dGrad,
+    Interpolate = "interpolate": interpolate::Interpolate,
+    InterpolateGrad = "interpolate_grad": interpolate::InterpolateGrad,
 }
 
 impl Payload {

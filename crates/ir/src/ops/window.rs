@@ -196,7 +196,8 @@ fn inverse(a: i64, n: i64) -> i64 {
     x.rem_euclid(n)
 }
 
-/// The sum of a body over `rows ++ cols` along the columns, stored in place; a map where there is one column.
+/// The sum of a body over `rows ++ cols` along the columns, stored in place; a map over the rows where there is one column,
+/// so the body must not name axes of extent 1 (see [`axis`]).
 pub(crate) fn sum_along(rows: Vec<usize>, cols: Vec<usize>, body: Body) -> LoopKind {
     let stores = vec![Store::identity(0, rows.len())];
     if cols.iter().all(|c| *c == 1) {

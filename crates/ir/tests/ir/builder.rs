@@ -4,6 +4,7 @@ use griffinfly_ir::array::Array;
 use griffinfly_ir::autodiff::gradients;
 use griffinfly_ir::eval::{EvalError, eval_value};
 use griffinfly_ir::graph::{BuildError, Graph, Init, Value};
+use griffinfly_ir::ops::{Interpolation, Window2d};
 use griffinfly_ir::optimizer::{Optimizer, attach};
 use griffinfly_ir::types::{DType, TensorType};
 use std::cmp::Ordering;
@@ -34,7 +35,7 @@ fn all_errors_are_collected_with_file_and_line() {
 type Call = fn(&mut Graph, Value, Value);
 
 /// Wrong uses of builder methods on x `[2, 3]` and y `[7]`.
-const CALLS: [Call; 23] = [
+const CALLS: [Call; 37] = [
     |g, x, _| _ = g.sum(x, &[5]),
     |g, x, _| _ = g.sum_keep(x, &[5]),
     |g, x, _| _ = g.mean(x, &[-4]),
@@ -58,6 +59,20 @@ const CALLS: [Call; 23] = [
     |g, x, y| _ = g.concat(&[x, y], 0),
     |g, x, y| _ = g.matmul(x, y),
     |g, x, _| g.update(x, x),
+    |g, x, y| _ = g.group_norm(x, 2, [y, y], 1e-5),
+    |g, x, y| _ = g.batch_norm(x, [y, y], 1e-5),
+    |g, x, y| _ = g.batch_norm_inference(x, [y, y], [y, y], 1e-5),
+    |g, x, y| _ = g.fold_batch_norm([x, y], [y, y], [y, y], 1e-5),
+    |g, x, y| g.update_running(x, y, 0.1),
+    |g, x, y| _ = g.conv2d_grouped(x, y, Window2d::strided(1), 2),
+    |g, x, y| _ = g.conv1d(x, y, Window2d::strided(1), 1),
+    |g, x, y| _ = g.conv_transpose2d([x, y], Window2d::strided(1), [0; 2], 1),
+    |g, x, y| _ = g.conv_transpose1d([x, y], Window2d::strided(1), 0, 1),
+    |g, x, _| _ = g.max_pool1d(x, 2, Window2d::strided(1)),
+    |g, x, _| _ = g.avg_pool1d(x, 2, Window2d::strided(1), false),
+    |g, _, y| _ = g.global_max_pool2d(y),
+    |g, x, _| _ = g.upsample2d(x, [2, 2], Interpolation::Nearest),
+    |g, x, _| _ = g.resize2d(x, [2, 2], Interpolation::Linear { align_corners: true }),
 ];
 
 /// Builder methods made of others must still blame their caller.

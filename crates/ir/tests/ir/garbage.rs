@@ -2,6 +2,7 @@
 
 use griffinfly_ir::autodiff::gradients;
 use griffinfly_ir::graph::{Graph, Init, Value};
+use griffinfly_ir::ops::{Extent, Interpolation, Window2d};
 use griffinfly_ir::types::DType;
 use proptest::prelude::*;
 
@@ -10,11 +11,19 @@ type Call = (u8, [usize; 3], [usize; 3]);
 
 const NUMBERS: [usize; 10] = [0, 1, 2, 3, 4, 6, 7, 12, usize::MAX / 2, usize::MAX];
 
+fn window(stride: usize, padding: usize, dilation: usize) -> Window2d {
+    Window2d { ceil: padding % 2 == 0, ..Window2d::strided(stride).padded(padding).dilated(dilation) }
+}
+
+fn mode(n: usize) -> Interpolation {
+    if n % 3 == 0 { Interpolation::Nearest } else { Interpolation::Linear { align_corners: n % 3 == 1 } }
+}
+
 fn call(g: &mut Graph, pool: &mut Vec<Value>, (which, on, with): Call) {
     let [a, b, c] = on.map(|i| pool[i % pool.len()]);
     let [p, q, r] = with.map(|i| NUMBERS[i % NUMBERS.len()]);
     let [sp, sq] = [p, q].map(|n| n as isize);
-    let made = match which % 38 {
+    let made = match which % 47 {
         0 => g.add(a, b),
         1 => g.mul(a, b),
         2 => g.div(a, b),
@@ -52,6 +61,15 @@ fn call(g: &mut Graph, pool: &mut Vec<Value>, (which, on, with): Call) {
         34 => g.expand(a, &[(p, q), (r, p)]),
         35 => g.matmul_with(a, b, [p % 2 == 0, q % 2 == 0]),
         36 => g.transpose(a),
+        37 => g.group_norm(a, p, [b, c], 1e-5),
+        38 => g.batch_norm(a, [b, c], 1e-5)[q % 3],
+        39 => g.batch_norm_inference(a, [b, c], [c, b], 1e-5),
+        40 => g.conv2d_grouped(a, b, window(p, q, r), p),
+        41 => g.conv1d(a, b, window(r, p, q), q % 3),
+        42 => g.conv_transpose1d([a, b], window(p, q, r), r, p % 3),
+        43 => g.max_pool1d(a, p, window(q, r, p)),
+        44 => g.avg_pool1d(a, p, window(q, r, p), q % 2 == 0),
+        45 => g.interpolate(a, &[(p, Extent::Size(q)), (2, Extent::Scale(r))][p % 2..], mode(q)),
         _ => {
             g.update(a, b);
             g.output(&format!("o{p}"), c);
@@ -74,6 +92,7 @@ fn build(calls: &[Call]) -> (Graph, Vec<Value>) {
         g.state("s", [2, 3], 0.0),
         g.scalar(0.5),
         g.input("t", [2, 1, 6]),
+        g.parameter("k", [1, 1, 2], Init::ONES),
     ];
     let t = g.lt(pool[0], pool[1]);
     pool.extend([t, t, foreign, poison]);
@@ -85,8 +104,8 @@ fn build(calls: &[Call]) -> (Graph, Vec<Value>) {
 
 fn calls() -> impl Strategy<Value = Vec<Call>> {
     let one = (any::<u8>(), any::<[usize; 3]>(), any::<[usize; 3]>());
-    // Mostly the first eight sound values, so that long chains come about.
-    let one = one.prop_map(|(w, on, with)| (w, on.map(|i| if i % 3 > 0 { i % 8 } else { i }), with));
+    // Mostly the first nine sound values, so that long chains come about.
+    let one = one.prop_map(|(w, on, with)| (w, on.map(|i| if i % 3 > 0 { i % 9 } else { i }), with));
     prop::collection::vec(one, 1..24)
 }
 
@@ -99,8 +118,8 @@ proptest! {
         // A refused call adds nothing, so the graph is sound whether or not there were errors.
         prop_assert_eq!(g.verify(), vec![]);
         if g.finish().is_ok() {
-            // The pool starts with nine sound values and two of another graph.
-            prop_assert!(pool.iter().skip(11).all(|v| g.ty(*v).is_some()));
+            // The pool starts with ten sound values and two of another graph.
+            prop_assert!(pool.iter().skip(12).all(|v| g.ty(*v).is_some()));
         }
         let text = g.to_string();
         let back: Graph = text.parse().expect("a sound graph parses back");

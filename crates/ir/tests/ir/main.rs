@@ -4,6 +4,7 @@
 
 mod autodiff;
 mod builder;
+mod convolutions;
 mod einsum;
 mod evaluation;
 mod extremes;
@@ -11,6 +12,7 @@ mod garbage;
 mod ids;
 mod indexing;
 mod losses;
+mod norms;
 mod optimizer;
 mod pitfalls;
 mod pointwise;

@@ -1,6 +1,7 @@
 //! Rebinding: the same definition at other shapes.
 
 use griffinfly_ir::graph::{Graph, Init};
+use griffinfly_ir::ops::{Interpolation, Window2d};
 
 fn model(batch: usize) -> Graph {
     let mut g = Graph::new();
@@ -36,6 +37,33 @@ fn another_batch_equals_a_fresh_build() {
         rebound.rebind(&[("tokens", &[4, 5]), ("labels", &[4])]).unwrap().to_string(),
         small.to_string()
     );
+}
+
+/// Counts of elements and sizes of images follow the input.
+#[test]
+fn image_models_follow_the_input() {
+    let model = |dims: [usize; 4]| {
+        let mut g = Graph::new();
+        let x = g.input("x", dims);
+        let [gamma, beta] =
+            [("gamma", Init::ONES), ("beta", Init::ZEROS)].map(|(n, i)| g.parameter(n, [4], i));
+        let k = g.parameter("k", [4, 2, 3, 3], Init::Normal(0.02.into()));
+        let running = g.state("running", [4], 1.0);
+        let [y, _, variance] = g.batch_norm(x, [gamma, beta], 1e-5);
+        g.update_running(running, variance, 0.1);
+        let y = g.group_norm(y, 2, [gamma, beta], 1e-5);
+        let y = g.avg_pool2d(y, [2, 2], Window2d::strided(2).ceil(), true);
+        let y = g.conv2d_grouped(y, k, Window2d::strided(1).padded(2).dilated(2), 2);
+        let y = g.conv_transpose2d([y, k], Window2d::strided(2).padded(1), [1, 1], 2);
+        let y = g.upsample2d(y, [2, 2], Interpolation::Linear { align_corners: false });
+        let y = g.global_max_pool2d(y);
+        g.output("y", y);
+        g
+    };
+    let small = model([2, 4, 5, 6]);
+    small.finish().unwrap();
+    let rebound = small.rebind(&[("x", &[3, 4, 8, 7])]).unwrap();
+    assert_eq!(rebound.to_string(), model([3, 4, 8, 7]).to_string());
 }
 
 #[test]

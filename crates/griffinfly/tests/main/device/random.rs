@@ -65,7 +65,7 @@ fn noise_of_a_session_is_the_oracles() {
     let graph = g.inference([("u", u), ("z", z)]).unwrap();
     let mut session = Session::new(&tested.device, graph).unwrap();
     let zeros = vec![0.0f32; 7 * 31];
-    let mut run = |session: &mut Session| {
+    let run = |session: &mut Session| {
         let out = session.run(&[("x", Input::f32(&zeros))]).unwrap();
         ["u", "z"].map(|name| out.f32(name).unwrap().to_vec())
     };

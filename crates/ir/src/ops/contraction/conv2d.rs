@@ -272,15 +272,21 @@ impl Graph {
     /// Otherwise as [`Graph::conv2d_grouped`].
     #[track_caller]
     pub fn conv1d(&mut self, x: Value, w: Value, window: Window2d, groups: usize) -> Value {
-        let w = self.insert_axes(w, &[2]);
-        self.with_height(x, |g, x| g.conv2d_grouped(x, w, window.along_width(), groups))
+        let x = self.with_height("conv1d", x);
+        let w = if x.is_poison() { x } else { self.with_height("conv1d", w) };
+        let y = self.conv2d_grouped(x, w, window.along_width(), groups);
+        self.drop_axes(y, &[2])
     }
 
-    /// What `f` makes of `x [N, C, L]` as an image of height 1, back as `[N, C, L']`.
+    /// `[N, C, L]` as `[N, C, 1, L]`, for the operation of this name.
     #[track_caller]
-    pub(crate) fn with_height(&mut self, x: Value, f: impl FnOnce(&mut Graph, Value) -> Value) -> Value {
-        let image = self.insert_axes(x, &[2]);
-        let y = f(self, image);
-        self.drop_axes(y, &[2])
+    pub(crate) fn with_height(&mut self, op: &str, v: Value) -> Value {
+        match self.ty(v) {
+            Some(ty) if ty.rank() != 3 => {
+                let reason = format!("takes three dimensions, given {ty}");
+                self.fail(op, &[v], reason)
+            }
+            _ => self.insert_axes(v, &[2]),
+        }
     }
 }

@@ -229,7 +229,9 @@ impl Graph {
         output_padding: usize,
         groups: usize,
     ) -> Value {
-        let (w, window) = (self.insert_axes(w, &[2]), window.along_width());
-        self.with_height(x, |g, x| g.conv_transpose2d([x, w], window, [0, output_padding], groups))
+        let x = self.with_height("conv_transpose1d", x);
+        let w = if x.is_poison() { x } else { self.with_height("conv_transpose1d", w) };
+        let y = self.conv_transpose2d([x, w], window.along_width(), [0, output_padding], groups);
+        self.drop_axes(y, &[2])
     }
 }

@@ -53,9 +53,12 @@ impl Graph {
         statistics: [Value; 2],
         eps: f32,
     ) -> Value {
+        if let Some(poison) = self.refuse_channels(x, 1, &[gamma, beta, statistics[0], statistics[1]]) {
+            return poison;
+        }
         let [scale, shift] = self.batch_norm_affine([gamma, beta], statistics, eps);
         let after: Vec<usize> = (1..self.dims(x).len().saturating_sub(1)).collect();
-        let [scale, shift] = [scale, shift].map(|v| self.insert_axes(v, &after));
+        let (scale, shift) = (self.insert_axes(scale, &after), self.insert_axes(shift, &after));
         let scaled = self.mul(x, scale);
         self.add(scaled, shift)
     }
@@ -70,11 +73,30 @@ impl Graph {
         statistics: [Value; 2],
         eps: f32,
     ) -> [Value; 2] {
+        let vectors = [bias, gamma, beta, statistics[0], statistics[1]];
+        if let Some(poison) = self.refuse_channels(weight, 0, &vectors) {
+            return [poison; 2];
+        }
         let [scale, shift] = self.batch_norm_affine([gamma, beta], statistics, eps);
         let after: Vec<usize> = (1..self.dims(weight).len().max(1)).collect();
         let per_output = self.insert_axes(scale, &after);
         let (weight, bias) = (self.mul(weight, per_output), self.mul(bias, scale));
         [weight, self.add(bias, shift)]
+    }
+
+    /// Records an error unless each of `vectors` has one element per channel, along `axis` of `x`: they would broadcast.
+    #[track_caller]
+    fn refuse_channels(&mut self, x: Value, axis: usize, vectors: &[Value]) -> Option<Value> {
+        if let Some(v) = [x].iter().chain(vectors).find(|v| self.ty(**v).is_none()) {
+            // Says what is wrong with a value that is none of this graph.
+            return Some(self.mul(x, *v));
+        }
+        let ty = self.ty(x)?;
+        let wanted = ty.dims.get(axis).map(|c| TensorType::f32([*c]));
+        let bad = *vectors.iter().find(|v| self.ty(**v) != wanted.as_ref())?;
+        let reason =
+            format!("takes one element per channel, axis {axis} of {ty}, given {:?}", self.dims(bad));
+        Some(self.fail("batch_norm", &[x, bad], reason))
     }
 
     /// Batch norm as `scale x + shift`: `scale = gamma / sqrt(variance + eps)`, `shift = beta - mean scale`.
@@ -93,11 +115,15 @@ impl Graph {
         [scale, self.sub(beta, moved)]
     }
 
-    /// Declares that `running`, a state, follows `value`: after the step it is `(1 - momentum) running + momentum value`.
+    /// Declares that `running`, a state, follows `value`: after the step it is `running + momentum (value - running)`.
     #[track_caller]
     pub fn update_running(&mut self, running: Value, value: Value, momentum: f32) {
-        let (kept, new) = (self.scale(running, 1.0 - momentum), self.scale(value, momentum));
-        let next = self.add(kept, new);
+        let distance = self.sub(value, running);
+        if distance.is_poison() {
+            return;
+        }
+        let moved = self.scale(distance, momentum);
+        let next = self.add(running, moved);
         self.update(running, next);
     }
 }

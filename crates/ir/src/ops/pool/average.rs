@@ -177,7 +177,9 @@ impl Graph {
     /// [`Graph::avg_pool2d`].
     #[track_caller]
     pub fn avg_pool1d(&mut self, x: Value, kernel: usize, window: Window2d, count_padding: bool) -> Value {
-        self.with_height(x, |g, x| g.avg_pool2d(x, [1, kernel], window.along_width(), count_padding))
+        let image = self.with_height("avg_pool1d", x);
+        let y = self.avg_pool2d(image, [1, kernel], window.along_width(), count_padding);
+        self.drop_axes(y, &[2])
     }
 
     /// Average over all of height and width: `[N, C, H, W]` to `[N, C, 1, 1]`.

@@ -132,7 +132,9 @@ impl Graph {
     /// [`Graph::max_pool2d`].
     #[track_caller]
     pub fn max_pool1d(&mut self, x: Value, kernel: usize, window: Window2d) -> Value {
-        self.with_height(x, |g, x| g.max_pool2d(x, [1, kernel], window.along_width()))
+        let image = self.with_height("max_pool1d", x);
+        let y = self.max_pool2d(image, [1, kernel], window.along_width());
+        self.drop_axes(y, &[2])
     }
 
     /// Maximum over all of height and width: `[N, C, H, W]` to `[N, C, 1, 1]`; NaN wins, and the gradient goes to the

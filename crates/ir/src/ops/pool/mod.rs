@@ -47,7 +47,7 @@ impl Pool {
         }
         let spans = self.window.spans([h, w], self.kernel)?;
         for Span { input, kernel, dilation, before, after, .. } in spans {
-            if before.max(after) >= dilation * (kernel - 1) + 1 || (before > 0 && dilation > input) {
+            if before.max(after) > dilation * (kernel - 1) || (before > 0 && dilation > input) {
                 return Err(format!(
                     "padding {before} and {after} of {input} must be less than the kernel of {kernel} and taps at most \
                      {input} apart, they are {dilation}: a window would see padding only"

@@ -8,6 +8,7 @@ use crate::ops::contraction::{Conv, Conv2d, Conv2dInputGrad, Conv2dWeightGrad};
 use crate::ops::pool::{AvgPool2d, AvgPool2dGrad, MaxPool2d, MaxPool2dGrad, MaxPool2dPick, Pool};
 use crate::ops::{Lowering, Payload, SampleInput, Signature};
 use crate::types::TensorType;
+use proptest::prelude::*;
 
 /// Results of an operation by its reference, after checking that its lowering gives the same.
 pub(crate) fn both(op: &Payload, inputs: &[Array<f64>]) -> Vec<Array<f64>> {
@@ -30,7 +31,7 @@ pub(crate) fn both(op: &Payload, inputs: &[Array<f64>]) -> Vec<Array<f64>> {
     expected
 }
 
-fn filled(dims: &[usize], seed: u64) -> Array<f64> {
+pub(crate) fn filled(dims: &[usize], seed: u64) -> Array<f64> {
     let s = SampleInput::distinct(dims);
     Array { data: s.values(seed), ty: s.ty }
 }
@@ -105,6 +106,47 @@ fn windows_are_found_from_inputs_for_every_stride_and_dilation() {
         found.sort_unstable();
         assert_eq!(found, meetings, "{span:?}");
     });
+}
+
+proptest! {
+    /// Index maps of sizes that no test runs: every access in range, every store a bijection.
+    #[test]
+    fn index_maps_of_large_windows_are_proved(
+        size in 1usize..3000, kernel in 1usize..70, stride in 1usize..40, dilation in 1usize..20,
+        padding in (0usize..90, 0usize..90), groups in 1usize..4, across in 0usize..2,
+    ) {
+        let mut window = Window2d::strided(1);
+        let (mut input, mut taps) = ([3, 3], [1, 1]);
+        (window.stride[across], window.dilation[across]) = (stride, dilation);
+        window.padding[across] = [padding.0, padding.1];
+        (input[across], taps[across]) = (size, kernel);
+        let Ok(spans) = window.spans(input, taps) else { return Ok(()) };
+        let [x, w] = [[2, 2 * groups, input[0], input[1]], [3 * groups, 2, taps[0], taps[1]]].map(TensorType::f32);
+        let y = TensorType::f32([2, 3 * groups, spans[0].output, spans[1].output]);
+        let kind = Conv { window, groups };
+        let mut rest = [0; 2];
+        rest[across] = (size + padding.0 + padding.1 - spans[across].reach()) % stride;
+        let pool = Pool { kernel: taps, window };
+        let proofs = [
+            (Payload::Conv2d(Conv2d { kind }), vec![x.clone(), w.clone()]),
+            (Payload::Conv2dInputGrad(Conv2dInputGrad { kind, output_padding: rest }), vec![y.clone(), w]),
+            (Payload::Conv2dWeightGrad(Conv2dWeightGrad { kind, kernel: taps }), vec![x.clone(), y]),
+            (Payload::MaxPool2d(MaxPool2d { pool }), vec![x.clone()]),
+            (Payload::AvgPool2d(AvgPool2d { pool, count_padding: false }), vec![x]),
+        ];
+        for (op, inputs) in proofs {
+            prop_assert_eq!(proof(&op, &inputs), Vec::<String>::new(), "{} {}", op.name(), op.attributes());
+        }
+    }
+}
+
+/// The faults of the loop that an operation lowers to on inputs of these types, if it takes them.
+pub(crate) fn proof(op: &Payload, inputs: &[TensorType]) -> Vec<String> {
+    let Ok(outputs) = op.infer(inputs) else { return Vec::new() };
+    match op.lower(&Signature { inputs, outputs: &outputs }) {
+        Lowering::Loop(l) => l.verify(),
+        other => vec![format!("{other:?} is no loop")],
+    }
 }
 
 #[test]

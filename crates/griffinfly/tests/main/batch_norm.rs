@@ -1,0 +1,121 @@
+//! Batch norm from training to inference: running averages, checkpoints, folding.
+
+use crate::checkpoint::{parts, put};
+use crate::fixtures::Scratch;
+use griffinfly::{Device, Graph, GraphExt, InferenceGraph, Input, Optimizer, Session, Trainer, Value, nn};
+
+const IMAGE: [f32; 16] =
+    [0.5, 1.0, -1.0, 2.0, 3.0, 0.0, 0.25, 1.5, -2.0, 1.0, 0.5, 0.75, 4.0, -1.0, 2.0, 1.25];
+
+fn norm(training: bool) -> nn::BatchNorm2d {
+    nn::BatchNorm2d::new("bn", 3).training(training).momentum(0.5)
+}
+
+fn conv() -> nn::Conv2d {
+    nn::Conv2d::new("conv", 2, 3, 2).bias(false)
+}
+
+fn trainer(device: &Device) -> Trainer {
+    let mut g = Graph::new();
+    let x = g.input("x", [2, 2, 2, 2]);
+    let h = conv().padding(1).apply(&mut g, x);
+    let y = norm(true).apply(&mut g, h);
+    let target = g.splat(0.25, [2, 3, 3, 3]);
+    let loss = g.mse(y, target);
+    Trainer::new(device, g.training(loss).unwrap(), Optimizer::sgd(0.05)).unwrap()
+}
+
+/// Inference with the running averages as outputs, folded or not.
+fn inference(folded: bool) -> InferenceGraph {
+    let mut g = Graph::new();
+    let x = g.input("x", [2, 2, 2, 2]);
+    let y = if folded {
+        conv().padding(1).apply_folded(&mut g, x, &norm(false))
+    } else {
+        let h = conv().padding(1).apply(&mut g, x);
+        norm(false).apply(&mut g, h)
+    };
+    let [mean, variance] = ["bn.running_mean", "bn.running_var"].map(|n| g.leaf(n).unwrap());
+    // Outputs of their own: state is given as a step leaves it.
+    let own = |g: &mut Graph, v: Value| g.scale(v, 1.0);
+    let (mean, variance) = (own(&mut g, mean), own(&mut g, variance));
+    g.inference([("y", y), ("mean", mean), ("variance", variance)]).unwrap()
+}
+
+fn run(session: &mut Session) -> [Vec<f32>; 3] {
+    let out = session.run(&[("x", Input::f32(&IMAGE))]).unwrap();
+    ["y", "mean", "variance"].map(|n| out.f32(n).unwrap().to_vec())
+}
+
+fn close(a: &[f32], b: &[f32]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-5 * (1.0 + b.abs()))
+}
+
+#[test]
+fn running_averages_go_from_training_to_inference() {
+    let (device, scratch) = (Device::host(), Scratch::new("batch-norm"));
+    let mut trainer = trainer(&device);
+    trainer.set_learning_rate(0.0).unwrap();
+    for _ in 0..2 {
+        trainer.step(&[("x", Input::f32(&IMAGE))]).unwrap();
+    }
+    let path = scratch.file("c.safetensors");
+    trainer.save(&path).unwrap();
+    // What the averages follow, computed beside the norm.
+    let mut g = Graph::new();
+    let x = g.input("x", [2, 2, 2, 2]);
+    let h = conv().padding(1).apply(&mut g, x);
+    let rows = g.permute(h, &[1, 0, 2, 3]);
+    let rows = g.flatten(rows, 1);
+    let mean = g.mean_keep(rows, &[1]);
+    let d = g.sub(rows, mean);
+    let dd = g.mul(d, d);
+    let sum = g.sum(dd, &[1]);
+    let (variance, mean) = (g.scale(sum, 1.0 / 17.0), g.drop_axes(mean, &[1]));
+    let graph = g.inference([("mean", mean), ("variance", variance)]).unwrap();
+    let mut beside = Session::with_weights(graph, trainer.weights()).unwrap();
+    let batch = beside.run(&[("x", Input::f32(&IMAGE))]).unwrap();
+
+    let mut plain = Session::new(&device, inference(false)).unwrap();
+    plain.load(&path).unwrap();
+    let [y, mean, variance] = run(&mut plain);
+    let expected: Vec<f32> = batch.f32("mean").unwrap().iter().map(|m| 0.75 * m).collect();
+    assert!(close(&mean, &expected), "{mean:?} {expected:?}");
+    let expected: Vec<f32> = batch.f32("variance").unwrap().iter().map(|v| 0.25 + 0.75 * v).collect();
+    assert!(close(&variance, &expected), "{variance:?} {expected:?}");
+    let mut folded = Session::new(&device, inference(true)).unwrap();
+    folded.load(&path).unwrap();
+    let [z, ..] = run(&mut folded);
+    assert!(close(&y, &z), "{y:?} {z:?}");
+    assert!(run(&mut plain)[1] == mean, "inference leaves the averages alone");
+}
+
+fn count(header: &mut serde_json::Value, data: &mut Vec<u8>, name: &str) {
+    let end = data.len() + 8;
+    header[name] = serde_json::json!({"dtype": "I64", "shape": [], "data_offsets": [data.len(), end]});
+    data.extend(1i64.to_le_bytes());
+}
+
+/// PyTorch marks no tensor as state and counts batches in an integer tensor.
+#[test]
+fn checkpoints_of_pytorch_load() {
+    let (device, scratch) = (Device::host(), Scratch::new("batch-norm-pytorch"));
+    let mut trainer = trainer(&device);
+    trainer.step(&[("x", Input::f32(&IMAGE))]).unwrap();
+    let path = scratch.file("c.safetensors");
+    trainer.save(&path).unwrap();
+    let mut session = Session::new(&device, inference(false)).unwrap();
+    session.load(&path).unwrap();
+    let expected = run(&mut session);
+    let (mut header, mut data) = parts(&path);
+    count(&mut header, &mut data, "bn.num_batches_tracked");
+    header.as_object_mut().unwrap().remove("__metadata__");
+    put(&path, &header, &data);
+    let mut session = Session::new(&device, inference(true)).unwrap();
+    session.load(&path).unwrap();
+    assert!(run(&mut session).iter().zip(&expected).all(|(a, b)| close(a, b)));
+    // A count that belongs to no batch norm of the model is as unexpected as any tensor.
+    count(&mut header, &mut data, "other.num_batches_tracked");
+    put(&path, &header, &data);
+    assert!(session.load(&path).unwrap_err().to_string().contains("other.num_batches_tracked"));
+}
