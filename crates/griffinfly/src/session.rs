@@ -51,12 +51,14 @@ impl Session {
         Ok(Session { graph, runner, memory, seed: 0, runs: 0 })
     }
 
-    /// A session for other input dimensions over the same weights, with state of its own and the same wishes for memory.
+    /// A session for other input dimensions over the same weights, with state of its own, the same seed and the same
+    /// wishes for memory.
     ///
     /// # Errors
     /// Unknown inputs, operations that do not fit the new shapes, and as [`Session::new`].
     pub fn rebind(&self, shapes: &[(&str, &[usize])]) -> Result<Session, Error> {
-        Session::with_memory(self.graph.rebind(shapes)?, self.runner.weights(), self.memory)
+        let other = Session::with_memory(self.graph.rebind(shapes)?, self.runner.weights(), self.memory)?;
+        Ok(Session { seed: self.seed, ..other })
     }
 
     /// Runs one step. Every input the outputs depend on is given by name.
