@@ -4,7 +4,7 @@
 //! operand read just the element that is written. Within a level, what one dispatch writes no other touches.
 
 use griffinfly_compile::program::{Binding, DispatchId, Program};
-use griffinfly_ir::index::{Access, Domain, IndexExpr, Store};
+use griffinfly_ir::index::{Domain, IndexExpr, Store};
 use griffinfly_ir::loops::{Body, Loop, LoopKind};
 use griffinfly_ir::types::TensorType;
 
@@ -45,30 +45,34 @@ pub(super) fn check_dispatch(l: &Loop, bindings: &[Binding]) -> Result<(), Strin
 
 /// Whether every point reads of operand `o` only the element of result `r` it writes.
 fn reads_own_element(l: &Loop, o: usize, r: usize) -> bool {
-    let same = |body: &Body, operand: usize, offset: &dyn Fn(&Access) -> IndexExpr, store: &IndexExpr| {
-        let mut loads = body.loads.iter().filter(|x| x.operand == operand);
-        loads.all(|x| x.access.dynamic.is_none() && offset(&x.access) == *store)
+    let same = |body: &Body, operand: usize, dims: &[usize], store: &IndexExpr, extents: &[usize]| {
+        let (mut loads, store) =
+            (body.loads.iter().filter(|x| x.operand == operand), settled(store, extents));
+        loads.all(|x| x.access.dynamic.is_none() && settled(&x.access.offset(dims), extents) == store)
     };
     match &l.kind {
         LoopKind::Map(m) => {
-            // An axis of extent 1 has one index, whether an access names the axis or not.
-            let axis = |(a, &extent)| if extent == 1 { IndexExpr::constant(0) } else { IndexExpr::axis(a) };
-            let axes: Vec<IndexExpr> = m.domain.iter().enumerate().map(axis).collect();
-            let plain = |offset: IndexExpr| offset.substitute(&axes, Domain::of(&m.domain));
             let store = m.stores.iter().find(|s: &&Store| s.result == r);
             store.is_some_and(|s| {
-                let store = plain(IndexExpr::flatten(&s.coords, &l.results[r].dims));
-                same(&m.body, o, &|access| plain(access.offset(&l.operands[o].dims)), &store)
+                let stored = IndexExpr::flatten(&s.coords, &l.results[r].dims);
+                same(&m.body, o, &l.operands[o].dims, &stored, &m.domain)
             })
         }
         LoopKind::Update(u) => {
             let outputs = u.body.expr.outputs().len();
             let own = o / u.lanes.max(1) == r / outputs.max(1) && o < u.segments.len() * u.lanes;
-            let offset = |access: &Access| access.offset(&[l.operands[o].elements()]);
-            own && same(&u.body, o % u.lanes.max(1), &offset, &IndexExpr::axis(0))
+            let elements = [l.operands[o].elements()];
+            own && same(&u.body, o % u.lanes.max(1), &elements, &IndexExpr::axis(0), &elements)
         }
         LoopKind::Row(_) | LoopKind::Contract(_) | LoopKind::Scatter(_) => false,
     }
+}
+
+/// The expression with 0 for the index along axes of extent 1, which may be written either way.
+fn settled(e: &IndexExpr, extents: &[usize]) -> IndexExpr {
+    let axis =
+        |(a, extent): (usize, &usize)| if *extent == 1 { IndexExpr::constant(0) } else { IndexExpr::axis(a) };
+    e.substitute(&extents.iter().enumerate().map(axis).collect::<Vec<_>>(), Domain::of(extents))
 }
 
 /// Checks that dispatches of a level do not collide. Ids must exist.

@@ -42,38 +42,38 @@ fn biased(g: &mut Graph, y: Value, bias: Option<Value>) -> Value {
     g.add(y, bias)
 }
 
-/// Extents along both axes.
-fn both(extents: impl Into<Extents>, _other: usize) -> [usize; 2] {
+/// Along height and width.
+fn both(extents: impl Into<Extents>) -> [usize; 2] {
     extents.into().0
 }
 
-/// An extent along the second axis; `other` along the first, which has one element.
-fn along(extent: usize, other: usize) -> [usize; 2] {
-    [other, extent]
+/// Along the only axis; the operations pass over the height.
+fn width(extent: usize) -> [usize; 2] {
+    [1, extent]
 }
 
 /// The settings that all of these layers have.
 macro_rules! settings {
-    ($layer:ident, $extents:ty, $along:path) => {
+    ($layer:ident, $extents:ty, $axes:ident) => {
         impl $layer {
             /// Distance of neighbouring windows.
             #[must_use]
             pub fn stride(mut self, stride: $extents) -> $layer {
-                self.conv.window.stride = $along(stride, 1);
+                self.conv.window.stride = $axes(stride);
                 self
             }
 
             /// Zeros added on both sides of each axis.
             #[must_use]
             pub fn padding(mut self, padding: $extents) -> $layer {
-                self.conv.window.padding = $along(padding, 0).map(|p| [p; 2]);
+                self.conv.window.padding = $axes(padding).map(|p| [p; 2]);
                 self
             }
 
             /// Distance of neighbouring taps.
             #[must_use]
             pub fn dilation(mut self, dilation: $extents) -> $layer {
-                self.conv.window.dilation = $along(dilation, 1);
+                self.conv.window.dilation = $axes(dilation);
                 self
             }
 
@@ -153,7 +153,7 @@ pub struct Conv1d {
     kernel: usize,
 }
 
-settings!(Conv1d, usize, along);
+settings!(Conv1d, usize, width);
 
 impl Conv1d {
     /// A layer with stride 1, no padding and a bias.

@@ -2,7 +2,9 @@
 
 use crate::checkpoint::{parts, put};
 use crate::fixtures::Scratch;
-use griffinfly::{Device, Graph, GraphExt, InferenceGraph, Input, Optimizer, Session, Trainer, Value, nn};
+use griffinfly::{
+    Device, Graph, GraphExt, InferenceGraph, Init, Input, Optimizer, Session, Trainer, Value, nn,
+};
 
 const IMAGE: [f32; 16] =
     [0.5, 1.0, -1.0, 2.0, 3.0, 0.0, 0.25, 1.5, -2.0, 1.0, 0.5, 0.75, 4.0, -1.0, 2.0, 1.25];
@@ -65,6 +67,9 @@ fn running_averages_go_from_training_to_inference() {
     let mut g = Graph::new();
     let x = g.input("x", [2, 2, 2, 2]);
     let h = conv().padding(1).apply(&mut g, x);
+    for (name, init) in [("bn.weight", Init::ONES), ("bn.bias", Init::ZEROS)] {
+        g.parameter(name, [3], init);
+    }
     let rows = g.permute(h, &[1, 0, 2, 3]);
     let rows = g.flatten(rows, 1);
     let mean = g.mean_keep(rows, &[1]);

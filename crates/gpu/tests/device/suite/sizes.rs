@@ -5,7 +5,7 @@ use griffinfly_gpu::Device;
 use griffinfly_ir::array::Array;
 use griffinfly_ir::eval::eval;
 use griffinfly_ir::graph::{Graph, Value};
-use griffinfly_ir::ops::SampleInput;
+use griffinfly_ir::ops::{Interpolation, SampleInput, Window2d};
 use griffinfly_ir::types::TensorType;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -95,4 +95,29 @@ fn device_normalises_a_row_longer_than_any_workgroup_memory() {
             assert!((got - expected).abs() <= 1e-5 * expected, "[{i}]: {got}, expected {expected}");
         }
     }
+}
+
+#[test]
+fn device_normalises_channels_longer_than_a_workgroup() {
+    check("channels", |g| {
+        let x = g.input("x", [3, 4, 97, 101]);
+        let [gamma, beta] = ["gamma", "beta"].map(|name| g.input(name, [4]));
+        let [y, _, variance] = g.batch_norm(x, [gamma, beta], 1e-5);
+        vec![y, variance, g.group_norm(x, 2, [gamma, beta], 1e-5)]
+    });
+}
+
+#[test]
+fn device_convolves_groups_and_interpolates_images() {
+    check("images", |g| {
+        let x = g.input("x", [2, 24, 33, 37]);
+        let (depthwise, grouped) = (g.input("d", [24, 1, 3, 3]), g.input("g", [36, 8, 3, 3]));
+        let window = Window2d::strided(1).padded(2).dilated(2);
+        let y = g.conv2d_grouped(x, depthwise, window, 24);
+        let z = g.conv2d_grouped(y, grouped, Window2d::strided(2).padded(1), 3);
+        let t = g.conv_transpose2d([z, grouped], Window2d::strided(2).padded(1), [0, 0], 3);
+        let up = g.upsample2d(z, [2, 3], Interpolation::Nearest);
+        let smooth = g.resize2d(up, [51, 40], Interpolation::Linear { align_corners: false });
+        vec![y, z, t, up, smooth]
+    });
 }
