@@ -50,7 +50,7 @@ fn worth_it(pool: &Pool, node: &LoopNode, map: &Map, readers: &[usize]) -> bool 
             return false;
         }
         match &reader.l.kind {
-            LoopKind::Contract(_) => is_view,
+            LoopKind::Contract(_) | LoopKind::Attention(_) => is_view,
             LoopKind::Row(r) => {
                 is_view || (readers.len() == 1 && arithmetic <= 8 * usize::from(r.phases.len() < 2) + 8)
             }

@@ -11,6 +11,7 @@
 //! fully checked when a program is instantiated (`check`, `overlap`, `soundness`), so running cannot fail.
 
 mod arithmetic;
+mod attention;
 mod check;
 mod code;
 mod contract;

@@ -64,7 +64,7 @@ fn reads_own_element(l: &Loop, o: usize, r: usize) -> bool {
             let elements = [l.operands[o].elements()];
             own && same(&u.body, o % u.lanes.max(1), &elements, &IndexExpr::axis(0), &elements)
         }
-        LoopKind::Row(_) | LoopKind::Contract(_) | LoopKind::Scatter(_) => false,
+        LoopKind::Row(_) | LoopKind::Contract(_) | LoopKind::Scatter(_) | LoopKind::Attention(_) => false,
     }
 }
 

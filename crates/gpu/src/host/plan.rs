@@ -1,5 +1,6 @@
 //! Execution plans: one per dispatch, made when a program is instantiated.
 
+use super::attention::AttentionPlan;
 use super::contract::ContractPlan;
 use super::evaluate::Need;
 use super::map::MapPlan;
@@ -19,6 +20,8 @@ pub(super) enum Plan {
     Contract(Box<ContractPlan>),
     /// Rows summed by id.
     Scatter(Box<ScatterPlan>),
+    /// Attention or a gradient of it.
+    Attention(Box<AttentionPlan>),
 }
 
 impl Plan {
@@ -33,6 +36,7 @@ impl Plan {
             LoopKind::Row(r) => Plan::Row(Box::new(RowPlan::new(l, r, views)?)),
             LoopKind::Contract(c) => Plan::Contract(Box::new(ContractPlan::new(l, c, views)?)),
             LoopKind::Scatter(s) => Plan::Scatter(Box::new(ScatterPlan::new(l, s, views)?)),
+            LoopKind::Attention(a) => Plan::Attention(Box::new(AttentionPlan::new(l, a, views)?)),
         })
     }
 
@@ -43,6 +47,7 @@ impl Plan {
             Plan::Row(p) => p.need(),
             Plan::Contract(p) => p.need(),
             Plan::Scatter(p) => p.need(),
+            Plan::Attention(p) => p.need(),
         }
     }
 
@@ -53,6 +58,7 @@ impl Plan {
             Plan::Row(p) => p.run(workers),
             Plan::Contract(p) => p.run(workers),
             Plan::Scatter(p) => p.run(workers),
+            Plan::Attention(p) => p.run(workers),
         }
     }
 }

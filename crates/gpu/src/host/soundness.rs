@@ -110,6 +110,10 @@ fn check_kind(l: &Loop) -> Result<(), String> {
             }
         }
         LoopKind::Update(_) => check_update(l),
+        LoopKind::Attention(a) => {
+            let stores = a.stores.iter().zip(a.domains());
+            stores.into_iter().try_for_each(|(s, e)| check_stores(std::slice::from_ref(s), e.len()))
+        }
     }
 }
 

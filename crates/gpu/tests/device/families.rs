@@ -4,6 +4,7 @@
 //! results, scratch and gaps are filled with a NaN pattern first, and afterwards everything that is no result must be as
 //! it was.
 
+mod attention;
 mod harness;
 mod long;
 mod maps;

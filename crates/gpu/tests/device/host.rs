@@ -1,5 +1,6 @@
 //! The host device against the loop interpreter, and its behaviour as a device.
 
+mod attention;
 mod device;
 mod generate;
 mod harness;

@@ -1,5 +1,6 @@
 //! Tests of the devices through their public interface.
 
+mod attention;
 mod contract;
 mod families;
 mod host;

@@ -24,11 +24,12 @@ pub fn interpret(l: &Loop, operands: &[&[u32]]) -> Vec<Vec<u32>> {
         LoopKind::Contract(c) => run.contract(c),
         LoopKind::Scatter(s) => run.scatter(s),
         LoopKind::Update(u) => run.update(u),
+        LoopKind::Attention(a) => run.attention(a),
     }
     run.results
 }
 
-struct Run<'a> {
+pub(super) struct Run<'a> {
     types: &'a [TensorType],
     operands: &'a [&'a [u32]],
     result_types: &'a [TensorType],
@@ -56,7 +57,7 @@ impl Run<'_> {
         Scalar::from_bits(ty.dtype, self.operands[load.operand][offset])
     }
 
-    fn body(&self, body: &Body, point: &[usize], carries: &[Scalar]) -> Vec<Scalar> {
+    pub(super) fn body(&self, body: &Body, point: &[usize], carries: &[Scalar]) -> Vec<Scalar> {
         let live = body.expr.reachable(body.expr.outputs());
         let mut values: Vec<Scalar> = Vec::with_capacity(live.len());
         for (node, live) in body.expr.nodes().iter().zip(&live) {
@@ -81,7 +82,7 @@ impl Run<'_> {
         body.expr.outputs().iter().map(|o| values[o.index()]).collect()
     }
 
-    fn store(&mut self, stores: &[Store], point: &[usize], values: &[Scalar]) {
+    pub(super) fn store(&mut self, stores: &[Store], point: &[usize], values: &[Scalar]) {
         for (s, v) in stores.iter().zip(values) {
             let strides = strides(&self.result_types[s.result].dims);
             let offset: usize = s.coords.iter().zip(strides).map(|(c, st)| c.eval(point) as usize * st).sum();

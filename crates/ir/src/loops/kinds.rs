@@ -1,6 +1,6 @@
 //! The loop archetypes as plain data.
 
-use super::Body;
+use super::{Attention, Body};
 use crate::index::Store;
 use crate::types::{DType, TensorType};
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,8 @@ pub enum LoopKind {
     Scatter(Scatter),
     /// One pointwise body over many parameter windows.
     Update(Update),
+    /// Attention or one of its gradients.
+    Attention(Box<Attention>),
 }
 
 /// The finer classification that kernel families and reports use.
@@ -52,6 +54,8 @@ pub enum Archetype {
     Scatter,
     /// Multi-tensor pointwise update.
     Update,
+    /// Attention and its gradients.
+    Attention,
 }
 
 /// `for p in domain: stores[i](p) = body.outputs[i](p)`.
@@ -234,6 +238,7 @@ impl Loop {
                 vec![(&s.ids, s.items.clone()), (&s.source, [s.items.as_slice(), &s.cols].concat())]
             }
             LoopKind::Update(u) => vec![(&u.body, vec![u.segments.iter().copied().max().unwrap_or(1)])],
+            LoopKind::Attention(a) => a.bodies(),
         }
     }
 
@@ -250,6 +255,7 @@ impl Loop {
             LoopKind::Contract(c) => vec![&mut c.a, &mut c.b, &mut c.epilogue],
             LoopKind::Scatter(s) => vec![&mut s.ids, &mut s.source],
             LoopKind::Update(u) => vec![&mut u.body],
+            LoopKind::Attention(a) => a.bodies_mut(),
         }
     }
 
@@ -266,6 +272,7 @@ impl Loop {
             LoopKind::Contract(_) => Archetype::Contract,
             LoopKind::Scatter(_) => Archetype::Scatter,
             LoopKind::Update(_) => Archetype::Update,
+            LoopKind::Attention(_) => Archetype::Attention,
         }
     }
 }

@@ -7,11 +7,13 @@
 //! Invariants (checked by [`Loop::verify`]): every access is proved in range, stores are bijections onto their results,
 //! expressions are well typed, and each result is stored exactly once.
 
+mod attention;
 mod body;
 mod interpret;
 mod kinds;
 mod verify;
 
+pub use attention::{Attention, AttentionMask, AttentionShape, AttentionVariant, Saved};
 pub use body::{Body, Load};
 pub use interpret::interpret;
 pub use kinds::{Archetype, Combine, Contract, Loop, LoopKind, Map, Phase, Row, Scatter, Update};

@@ -35,6 +35,18 @@ impl Loop {
                 check_store(s, &ty.dims, &extents, &mut faults);
             }
         }
+        if let LoopKind::Attention(a) = &self.kind {
+            faults.extend(a.faults());
+            for (s, extents) in a.stores.iter().zip(a.domains()) {
+                match self.results.get(s.result) {
+                    Some(ty) if ty.dtype == DType::F32 => {
+                        stored[s.result] += 1;
+                        check_store(s, &ty.dims, &extents, &mut faults);
+                    }
+                    other => faults.push(format!("store of f32 to result {}, which is {other:?}", s.result)),
+                }
+            }
+        }
         let implicit = matches!(self.kind, LoopKind::Scatter(_) | LoopKind::Update(_));
         if !implicit {
             let bad = stored.iter().enumerate().filter(|(_, n)| **n != 1);
@@ -71,7 +83,7 @@ impl Loop {
                 vec![(&r.row_body, r.rows.clone(), &r.row_stores), (&r.col_body, r.domain(), &r.col_stores)]
             }
             LoopKind::Contract(c) => vec![(&c.epilogue, c.domain(), &c.stores)],
-            LoopKind::Scatter(_) | LoopKind::Update(_) => Vec::new(),
+            LoopKind::Scatter(_) | LoopKind::Update(_) | LoopKind::Attention(_) => Vec::new(),
         }
     }
 }

@@ -9,6 +9,7 @@
 mod rule;
 mod sample;
 
+mod attention;
 mod contraction;
 mod elementwise;
 mod indexing;
@@ -27,6 +28,7 @@ mod window;
 pub use elementwise::TimestepEmbedding;
 pub use interpolate::{Extent, Interpolation};
 pub use loss::Reduction;
+pub use attention::{AttentionOptions, RotaryStyle, rotary_table};
 pub use rule::{Fragment, Lowering};
 pub(crate) use rule::{Rule, Signature, Vjp};
 pub use sample::{Fill, Sample, SampleInput};
@@ -157,6 +159,10 @@ ops! {
     AvgPool2dGrad = "avg_pool2d_grad": pool::AvgPool2dGrad,
     Interpolate = "interpolate": interpolate::Interpolate,
     InterpolateGrad = "interpolate_grad": interpolate::InterpolateGrad,
+    Attention = "attention": attention::Attention,
+    AttentionGradQuery = "attention_grad_query": attention::AttentionGradQuery,
+    AttentionGradKeyValue = "attention_grad_key_value": attention::AttentionGradKeyValue,
+    Rotary = "rotary": attention::Rotary,
 }
 
 impl Payload {

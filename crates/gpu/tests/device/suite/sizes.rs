@@ -5,7 +5,7 @@ use griffinfly_gpu::Device;
 use griffinfly_ir::array::Array;
 use griffinfly_ir::eval::eval;
 use griffinfly_ir::graph::{Graph, Value};
-use griffinfly_ir::ops::{Interpolation, SampleInput, Window2d};
+use griffinfly_ir::ops::{AttentionOptions, Interpolation, RotaryStyle, SampleInput, Window2d};
 use griffinfly_ir::types::TensorType;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -119,5 +119,32 @@ fn device_convolves_groups_and_interpolates_images() {
         let up = g.upsample2d(z, [2, 3], Interpolation::Nearest);
         let smooth = g.resize2d(up, [51, 40], Interpolation::Linear { align_corners: false });
         vec![y, z, t, up, smooth]
+    });
+}
+
+/// Packed projections, rotary embedding, grouped heads and their gradients, all joined by fusion: no view is copied.
+#[test]
+fn device_attends_over_packed_projections() {
+    let (b, s, hq, hkv, d) = (2, 40, 6, 2, 16);
+    check("attention", |g| {
+        let (x, w) = (g.input("x", [b * s, 24]), g.input("w", [(hq + 2 * hkv) * d, 24]));
+        let qkv = g.matmul_with(x, w, [false, true]);
+        let qkv = g.split_axis(qkv, 0, &[b, s]);
+        let heads = g.split_axis(qkv, 2, &[hq + 2 * hkv, d]);
+        let part =
+            |g: &mut Graph, from: usize, to: usize| g.slice(heads, 2, from as isize, Some(to as isize));
+        let (q, k) = (part(g, 0, hq), part(g, hq, hq + hkv));
+        let v = part(g, hq + hkv, hq + 2 * hkv);
+        let table = g.rotary_constants(s, d, 10_000.0);
+        let [q, k] = [q, k].map(|x| g.rotary_embedding(x, table, RotaryStyle::HalfSplit));
+        let y = g.scaled_dot_product_attention(q, k, v, &AttentionOptions::causal());
+        let y = g.merge_axes(y, 2, 2);
+        let out = g.input("out", [24, hq * d]);
+        let y = g.matmul_with(y, out, [false, true]);
+        let square = g.mul(y, y);
+        let loss = g.mean_all(square);
+        let mut results = griffinfly_ir::autodiff::gradients(g, loss, &[x, w, out]).expect("differentiable");
+        results.push(y);
+        results
     });
 }

@@ -51,8 +51,8 @@ impl Conv2dInputGrad {
                     stride[i]
                 ));
             }
-            let windows = (d[2 + i] - 1).saturating_mul(stride[i]);
-            let taps = (k[2 + i] - 1).saturating_mul(dilation[i]);
+            let windows = d[2 + i].saturating_sub(1).saturating_mul(stride[i]);
+            let taps = k[2 + i].saturating_sub(1).saturating_mul(dilation[i]);
             let padded = windows.saturating_add(taps).saturating_add(1 + rest);
             size[i] = padded.saturating_sub(before.saturating_add(after));
         }

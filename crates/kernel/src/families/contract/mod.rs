@@ -21,13 +21,13 @@
 mod choose;
 mod direct;
 mod finish;
-mod point;
+pub(super) mod point;
 mod problem;
 mod reduce;
 mod stage;
 mod tile;
 mod tiling;
-mod view;
+pub(super) mod view;
 
 #[cfg(test)]
 mod tests;

@@ -10,17 +10,17 @@ use griffinfly_ir::scalar::ScalarExpr;
 use griffinfly_ir::types::DType;
 
 /// A view together with the group along which four points are evaluated at once, if any.
-pub(super) type Sight<'a> = (&'a View, Option<usize>);
+pub(in crate::families) type Sight<'a> = (&'a View, Option<usize>);
 
 /// The buffers of a kernel, each bound with scalar elements, with quadruples, or both ways where both are needed.
-pub(super) struct Buffers<'b> {
+pub(in crate::families) struct Buffers<'b> {
     bindings: Bindings<'b>,
     wide: Vec<Option<Buffer<'b>>>,
 }
 
 impl<'b> Buffers<'b> {
     /// Binds what these bodies read.
-    pub(super) fn new(b: &'b Builder, l: &Loop, sights: &[Sight<'_>]) -> Self {
+    pub(in crate::families) fn new(b: &'b Builder, l: &Loop, sights: &[Sight<'_>]) -> Self {
         let mut buffers = Self { bindings: Bindings::new(b, l), wide: vec![None; l.operands.len()] };
         let uses: Vec<(usize, bool)> = sights
             .iter()
@@ -45,10 +45,13 @@ impl<'b> Buffers<'b> {
 
     /// Binds the results.
     pub(super) fn results(&mut self, l: &Loop, quads: bool) {
+        (0..l.results.len()).for_each(|result| self.result(l, result, quads));
+    }
+
+    /// Binds one result.
+    pub(in crate::families) fn result(&mut self, l: &Loop, result: usize, quads: bool) {
         let lanes = if quads { Lanes::Four } else { Lanes::One };
-        for (result, ty) in l.results.iter().enumerate() {
-            self.bindings.result(result, emit::element_type(ty.dtype).with_lanes(lanes));
-        }
+        self.bindings.result(result, emit::element_type(l.results[result].dtype).with_lanes(lanes));
     }
 
     /// Binds the partial sums.
@@ -57,13 +60,13 @@ impl<'b> Buffers<'b> {
     }
 
     /// What each binding refers to.
-    pub(super) fn slots(self) -> Vec<Slot> {
+    pub(in crate::families) fn slots(self) -> Vec<Slot> {
         self.bindings.slots()
     }
 }
 
 /// The outputs of a body at the point (or the four points from there on).
-pub(super) fn outputs<'b>(
+pub(in crate::families) fn outputs<'b>(
     b: &'b Builder,
     buffers: &Buffers<'b>,
     (view, quads): Sight<'_>,
@@ -86,7 +89,7 @@ pub(super) fn outputs<'b>(
 }
 
 /// Writes the outputs of an epilogue where its stores say.
-pub(super) fn store<'b>(
+pub(in crate::families) fn store<'b>(
     b: &'b Builder,
     buffers: &Buffers<'b>,
     (view, quads): Sight<'_>,

@@ -11,9 +11,9 @@ use griffinfly_ir::types::TensorType;
 
 /// A body over three groups of axes.
 #[derive(Clone, Debug)]
-pub(super) struct View {
+pub(in crate::families) struct View {
     /// The body.
-    pub(super) body: Body,
+    pub(in crate::families) body: Body,
     /// Where its outputs go, if it has stores.
     pub(super) stores: Vec<Store>,
     /// Types of the operands as the body sees them.
@@ -21,15 +21,20 @@ pub(super) struct View {
     /// Types of the results as the stores see them.
     pub(super) results: Vec<TensorType>,
     /// Extents of the axes of each group.
-    pub(super) groups: [Vec<usize>; 3],
+    pub(in crate::families) groups: [Vec<usize>; 3],
 }
 
 /// Operand and result types of the loop.
-pub(super) type Types<'a> = (&'a [TensorType], &'a [TensorType]);
+pub(in crate::families) type Types<'a> = (&'a [TensorType], &'a [TensorType]);
 
 impl View {
     /// The view of a body, merged as far as possible.
-    pub(super) fn new(body: &Body, stores: &[Store], groups: [&[usize]; 3], types: Types<'_>) -> Self {
+    pub(in crate::families) fn new(
+        body: &Body,
+        stores: &[Store],
+        groups: [&[usize]; 3],
+        types: Types<'_>,
+    ) -> Self {
         let mut view = View {
             body: body.clone(),
             stores: stores.to_vec(),
@@ -115,7 +120,7 @@ impl View {
 
     /// Whether four points in a row along a group, from a multiple of four, can be evaluated together: every load is
     /// either the same element for all four or an aligned quadruple, and so is every store.
-    pub(super) fn allows_quads(&self, group: usize) -> bool {
+    pub(in crate::families) fn allows_quads(&self, group: usize) -> bool {
         let Some(axis) = self.innermost(group) else { return false };
         let extent = self.groups[group].last().copied().unwrap_or(1);
         let still = |bound: &Bound| steps(&bound.expr, axis).is_some_and(|s| s.slope == 0);

@@ -1,0 +1,13 @@
+//! Attention on the host, with one thread and several.
+
+use super::harness::check;
+use crate::attention::{loops, problems};
+
+#[test]
+fn host_attends_as_the_interpreter() {
+    for problem in problems() {
+        for (_, l, operands) in loops(&problem) {
+            check(&l, &operands, 2e-5);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Attention and its gradients: one workgroup per block of queries (or keys) of a head.
+//!
+//! | kernel | a workgroup owns | runs over | sums in registers |
+//! |---|---|---|---|
+//! | forward | queries of a query head | the keys they see | results, rescaled as the running maximum grows |
+//! | gradient of queries | queries, gradients of their results | the keys they see | `ds k` |
+//! | gradients of keys and values | keys and values of a key head | the queries that see them, query head by query head | `ds^T q`, `p^T dy` |
+//!
+//! What is owned lies in workgroup memory; what is run over passes through it tile by tile ([`tile`]), and so do the
+//! probabilities of a tile. No tensor of the size of the scores exists. Where a target has too few bindings for keys and
+//! values together, each has a dispatch of its own.
+//!
+//! Invariants: tiles come in order and lanes are added in order, so sums have a fixed order; rows past the end repeat the
+//! last one or are zero and are never stored; what a query does not see has probability 0 by selection.
+
+mod forward;
+mod geometry;
+mod gradient;
+mod tile;
+
+use super::contract::point::{Buffers, Sight};
+use super::contract::view::View;
+use super::emit::{Draft, decompose, fold_groups, unsupported};
+use super::{Instance, Realisation};
+use crate::KernelError;
+use crate::kir::{Builder, Expr};
+use geometry::Geometry;
+use griffinfly_ir::loops::{Attention, AttentionVariant, Body, Loop, LoopKind};
+use griffinfly_ir::target::Target;
+use griffinfly_ir::types::DType;
+
+/// The group of axes along which elements of a head lie.
+const WIDTH: usize = 2;
+
+/// Realises an attention loop.
+///
+/// # Errors
+/// A loop of another kind, or one that needs more than the target allows.
+pub fn realise_attention(l: &Loop, target: &Target) -> Result<Realisation, KernelError> {
+    let LoopKind::Attention(a) = &l.kind else {
+        return Err(unsupported("attention", "the loop is no attention"));
+    };
+    let all: Vec<usize> = (0..l.results.len()).collect();
+    let together = l.operands.len() + all.len() <= target.max_bindings as usize;
+    let parts = if together || a.variant != AttentionVariant::GradKeyValue {
+        vec![all]
+    } else {
+        all.into_iter().map(|result| vec![result]).collect()
+    };
+    let dispatches = parts.iter().map(|results| instance(l, a, results, target)).collect::<Result<_, _>>()?;
+    Ok(Realisation { dispatches, scratch: Vec::new() })
+}
+
+/// The bodies as the kernel reads them, and the results it writes.
+struct Views {
+    q: View,
+    k: View,
+    v: View,
+    bias: Option<View>,
+    /// Gradient of the result, log-sum-exp, delta.
+    saved: Option<[View; 3]>,
+    /// Number and view of each result.
+    results: Vec<(usize, View)>,
+}
+
+impl Views {
+    fn new(l: &Loop, a: &Attention, results: &[usize]) -> Views {
+        let types = (l.operands.as_slice(), l.results.as_slice());
+        // The first two axes are sequence and head, then rows, then what is left.
+        let view = |body: &Body, extents: Vec<usize>| {
+            View::new(body, &[], [&extents[..2], &extents[2..3], &extents[3..]], types)
+        };
+        let s = a.shape;
+        let mut carried = Body::new();
+        let value = carried.expr.carry(0, DType::F32);
+        carried.output(value);
+        let domains = a.domains();
+        let result = |&result: &usize| {
+            let (stores, extents) = (&a.stores[result..=result], &domains[result]);
+            let groups = [&extents[..2], &extents[2..3], &extents[3..]];
+            (a.stores[result].result, View::new(&carried, stores, groups, types))
+        };
+        Views {
+            q: view(&a.q, s.of_queries()),
+            k: view(&a.k, s.of_keys()),
+            v: view(&a.v, s.of_keys()),
+            bias: a.bias.as_ref().map(|b| view(b, s.of_scores())),
+            saved: a.saved.as_ref().map(|x| {
+                [view(&x.dy, s.of_queries()), view(&x.lse, s.of_rows()), view(&x.delta, s.of_rows())]
+            }),
+            results: results.iter().map(result).collect(),
+        }
+    }
+
+    /// Everything that is read.
+    fn sights(&self) -> Vec<Sight<'_>> {
+        let wide = [&self.q, &self.k, &self.v].into_iter().chain(self.saved.iter().map(|s| &s[0]));
+        let narrow = self.bias.iter().chain(self.saved.iter().flat_map(|s| &s[1..]));
+        wide.map(sight).chain(narrow.map(|view| (view, None))).collect()
+    }
+}
+
+/// A view with the direction in which it can be read or written four elements at a time.
+fn sight(view: &View) -> Sight<'_> {
+    (view, view.allows_quads(WIDTH).then_some(WIDTH))
+}
+
+/// What every invocation knows.
+struct Frame<'a, 'b> {
+    b: &'b Builder,
+    a: &'a Attention,
+    geometry: Geometry,
+    views: &'a Views,
+    buffers: &'a Buffers<'b>,
+    /// Queries and keys of a sequence.
+    queries: Expr<'b>,
+    keys: Expr<'b>,
+    /// Head of the workgroup, counted through all sequences; first row of its block.
+    head: Expr<'b>,
+    first: Expr<'b>,
+}
+
+fn instance(l: &Loop, a: &Attention, results: &[usize], target: &Target) -> Result<Instance, KernelError> {
+    let s = a.shape;
+    let geometry = Geometry::choose(a, target)?;
+    let what = match (a.variant, results) {
+        (AttentionVariant::Forward, _) => "",
+        (AttentionVariant::GradQuery, _) => " dq",
+        (AttentionVariant::GradKeyValue, [0]) => " dk",
+        (AttentionVariant::GradKeyValue, [1]) => " dv",
+        (AttentionVariant::GradKeyValue, _) => " dk dv",
+    };
+    let name = format!("attention{what} {geometry}");
+    let (heads, rows) = match a.variant {
+        AttentionVariant::GradKeyValue => (s.kv_heads, s.keys),
+        _ => (s.heads, s.queries),
+    };
+    let blocks = rows.div_ceil(geometry.rows as usize);
+    let total = (s.batch * heads * blocks) as u64;
+    let views = Views::new(l, a, results);
+    let b = Builder::new(name.clone(), [geometry.invocations(), 1, 1]);
+    let (queries, keys) = (b.param("queries"), b.param("keys"));
+    let (blocks_word, total_word) = (b.param("blocks"), b.param("total"));
+    let mut buffers = Buffers::new(&b, l, &views.sights());
+    for (result, view) in &views.results {
+        buffers.result(l, *result, sight(view).1.is_some());
+    }
+    let id = b.flat_workgroup_id().named("id");
+    let mut outcome = Ok(());
+    b.if_uniform(id.lt(total_word), || {
+        let (head, block) = ((id / blocks_word).named("head"), id % blocks_word);
+        let first = (block * geometry.rows).named("first");
+        let frame =
+            Frame { b: &b, a, geometry, views: &views, buffers: &buffers, queries, keys, head, first };
+        outcome = match (a.variant, &views.saved) {
+            (AttentionVariant::GradKeyValue, Some(saved)) => frame.grad_key_value(saved),
+            (_, Some(saved)) => frame.grad_query(saved),
+            (_, None) => frame.forward(),
+        };
+    });
+    outcome?;
+    let parameters =
+        [s.queries, s.keys, blocks].map(|n| n as u32).into_iter().chain([total as u32]).collect();
+    let groups = fold_groups(total, target)?;
+    Draft { name, bindings: buffers.slots(), parameters, groups }.finish(b, target)
+}
+
+impl<'b> Frame<'_, 'b> {
+    /// The axes of a row of a head, in a view.
+    fn axes(&self, view: &View, head: Expr<'b>, row: Expr<'b>) -> Vec<Expr<'b>> {
+        let mut axes = decompose(self.b, head, &view.groups[0]);
+        axes.extend(decompose(self.b, row, &view.groups[1]));
+        axes
+    }
+}
