@@ -18,6 +18,8 @@ mod fill;
 mod gate;
 mod measure;
 mod record;
+#[cfg(test)]
+mod small;
 mod workload;
 mod write;
 

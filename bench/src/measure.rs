@@ -26,34 +26,34 @@ const MODE: &str = "program";
 pub(crate) struct Arguments {
     /// Folder of the files that `write` made.
     #[arg(long)]
-    files: PathBuf,
+    pub(crate) files: PathBuf,
     /// smollm2, smolvla, unet, resnet50, whisper with commas, or all.
     #[arg(long, default_value = "all")]
-    workload: String,
+    pub(crate) workload: String,
     /// Phases; all of them by default.
     #[arg(long, value_enum, value_delimiter = ',')]
-    phase: Vec<Phase>,
+    pub(crate) phase: Vec<Phase>,
     /// Size of the workloads.
     #[arg(long, value_enum, default_value = "full")]
-    size: Size,
+    pub(crate) size: Size,
     /// The arithmetic contract.
     #[arg(long, value_enum, default_value = "strict")]
-    precision: Precision,
+    pub(crate) precision: Precision,
     /// auto (a hardware GPU, else host), vulkan (any driver) or host.
     #[arg(long, default_value = "auto")]
-    device: DeviceChoice,
+    pub(crate) device: DeviceChoice,
     /// Timed calls per cell; 0 only computes.
     #[arg(long, default_value_t = 30)]
-    samples: usize,
+    pub(crate) samples: usize,
     /// Revision of the repository, to be recorded.
     #[arg(long)]
-    revision: Option<String>,
+    pub(crate) revision: Option<String>,
     /// Where the record goes.
     #[arg(long)]
-    out: PathBuf,
+    pub(crate) out: PathBuf,
     /// Folder for the results as safetensors.
     #[arg(long)]
-    dump: Option<PathBuf>,
+    pub(crate) dump: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), BenchError> {
@@ -156,11 +156,7 @@ impl Measurement<'_> {
     /// The inputs that the graph has: an inference needs no targets.
     fn given<'a>(&self, inputs: &'a [InputTensor], session: &Session) -> Vec<(&'a str, Input<'a>)> {
         let has = |i: &&InputTensor| session.graph().graph().leaf(&i.name).is_some();
-        let one = |i: &'a InputTensor| match &i.values {
-            Values::F32(v) => (i.name.as_str(), Input::f32(v)),
-            Values::I32(v) => (i.name.as_str(), Input::ids(v)),
-        };
-        inputs.iter().filter(has).map(one).collect()
+        inputs.iter().filter(has).map(|i| (i.name.as_str(), input(i))).collect()
     }
 
     fn describe(&self, session: &Session, cell: &mut Cell) {
@@ -187,17 +183,27 @@ impl Measurement<'_> {
         let file = format!("griffinfly.strict.{}.{phase}.safetensors", stem.trim_end_matches(".safetensors"));
         std::fs::create_dir_all(folder).map_err(BenchError::io(folder))?;
         let path = folder.join(file);
-        let bytes: Vec<Vec<u8>> = outputs.all().iter().map(little_endian).collect();
-        let sources: Vec<TensorSource<'_>> = outputs
-            .all()
-            .iter()
-            .zip(&bytes)
-            .map(|(o, bytes)| TensorSource { name: &o.name, dtype: Dtype::F32, shape: &o.ty.dims, bytes })
-            .collect();
-        safetensors::write_atomic(&path, &sources, &BTreeMap::new())?;
+        let bytes = encoded(outputs)?;
+        std::fs::write(&path, bytes).map_err(BenchError::io(&path))?;
         // Absolute, because record and dumps may lie anywhere; the reader takes both.
         std::path::absolute(&path).map_err(BenchError::io(&path))
     }
+}
+
+pub(crate) fn input(tensor: &InputTensor) -> Input<'_> {
+    match &tensor.values {
+        Values::F32(v) => Input::f32(v),
+        Values::I32(v) => Input::ids(v),
+    }
+}
+
+/// Results as a safetensors file.
+pub(crate) fn encoded(outputs: &Outputs) -> Result<Vec<u8>, BenchError> {
+    let bytes: Vec<Vec<u8>> = outputs.all().iter().map(little_endian).collect();
+    let pairs = outputs.all().iter().zip(&bytes);
+    let source =
+        pairs.map(|(o, bytes)| TensorSource { name: &o.name, dtype: Dtype::F32, shape: &o.ty.dims, bytes });
+    Ok(safetensors::to_bytes(&source.collect::<Vec<_>>(), &BTreeMap::new())?)
 }
 
 fn little_endian(output: &Output) -> Vec<u8> {

@@ -3,7 +3,7 @@
 //! Input: records of both engines and of the oracle, a run in `f64`. Output: Markdown on the terminal. The fastest valid mode
 //! of the reference is what we are compared with.
 
-mod judge;
+pub(crate) mod judge;
 mod tables;
 
 use crate::error::BenchError;

@@ -1,7 +1,6 @@
 //! What the architectures share.
 
-use griffinfly_ir::graph::{Graph, Init, Value};
-use griffinfly_ir::ops::Window2d;
+use griffinfly_ir::graph::{Graph, Value};
 use griffinfly_ir::types::{DType, TensorType};
 
 /// `[B, S, H * D]` as `[B, S, H, D]`.
@@ -47,44 +46,4 @@ pub(super) fn rotary(g: &mut Graph, x: Value, base: f64) -> Value {
     let (ac, bs, as_, bc) = (product(g, a, cos), product(g, b, sin), product(g, a, sin), product(g, b, cos));
     let (first, second) = (g.sub(ac, bs), g.add(as_, bc));
     g.concat(&[first, second], 3)
-}
-
-/// Group norm of `[N, C, H, W]`.
-pub(super) fn group_norm(g: &mut Graph, name: &str, groups: usize, channels: usize, x: Value) -> Value {
-    let weight = g.parameter(&format!("{name}.weight"), [channels], Init::ONES);
-    let bias = g.parameter(&format!("{name}.bias"), [channels], Init::ZEROS);
-    let grouped = g.split_axis(x, 1, &[groups, 0]);
-    let mean = g.mean_keep(grouped, &[2, 3, 4]);
-    let centred = g.sub(grouped, mean);
-    let squares = g.mul(centred, centred);
-    let variance = g.mean_keep(squares, &[2, 3, 4]);
-    let eps = g.scalar(1e-5);
-    let variance = g.add(variance, eps);
-    let scale = g.rsqrt(variance);
-    let y = g.mul(centred, scale);
-    let y = g.merge_axes(y, 1, 2);
-    let [weight, bias] = [weight, bias].map(|p| g.insert_axes(p, &[1, 2]));
-    let y = g.mul(y, weight);
-    g.add(y, bias)
-}
-
-/// Convolution of `[N, C, T]` with kernel 3 and padding 1, with a bias.
-pub(super) fn conv1d(g: &mut Graph, name: &str, channels: [usize; 2], stride: usize, x: Value) -> Value {
-    let init = Init::Normal(0.02.into());
-    let weight = g.parameter(&format!("{name}.weight"), [channels[1], channels[0], 3], init);
-    let bias = g.parameter(&format!("{name}.bias"), [channels[1]], Init::ZEROS);
-    let (x, weight) = (g.insert_axes(x, &[2]), g.insert_axes(weight, &[2]));
-    let window = Window2d { stride: [1, stride], padding: [[0, 0], [1, 1]], ..Window2d::default() };
-    let y = g.conv2d(x, weight, window);
-    let y = g.drop_axes(y, &[2]);
-    let bias = g.insert_axes(bias, &[1]);
-    g.add(y, bias)
-}
-
-/// Nearest neighbours: `[N, C, H, W]` to twice the height and width.
-pub(super) fn upsample(g: &mut Graph, x: Value) -> Value {
-    let x = g.insert_axes(x, &[3, 5]);
-    let x = g.expand(x, &[(3, 2), (5, 2)]);
-    let x = g.merge_axes(x, 2, 2);
-    g.merge_axes(x, 3, 2)
 }

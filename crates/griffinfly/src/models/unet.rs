@@ -5,6 +5,7 @@ use super::{Model, check_multiple, check_numbers, parts};
 use crate::error::Error;
 use crate::nn;
 use griffinfly_ir::graph::{Graph, Value};
+use griffinfly_ir::ops::Interpolation;
 use serde::{Deserialize, Serialize};
 
 /// A U-Net.
@@ -131,7 +132,7 @@ impl Builder<'_> {
     }
 
     fn norm(&mut self, name: &str, width: usize, x: Value) -> Value {
-        parts::group_norm(self.g, name, self.c.groups, width, x)
+        nn::GroupNorm::new(name, self.c.groups, width).apply(self.g, x)
     }
 
     fn layer_norm(&mut self, name: &str, width: usize, x: Value) -> Value {
@@ -146,7 +147,7 @@ impl Builder<'_> {
 
     /// Twice the height and width, then the skip's channels behind its own.
     fn join(&mut self, x: Value, skip: Value) -> Value {
-        let x = parts::upsample(self.g, x);
+        let x = self.g.upsample2d(x, [2, 2], Interpolation::Nearest);
         self.g.concat(&[x, skip], 1)
     }
 

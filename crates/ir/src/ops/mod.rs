@@ -25,10 +25,10 @@ mod reduce;
 mod view;
 mod window;
 
+pub use attention::{AttentionOptions, RotaryStyle, rotary_table};
 pub use elementwise::TimestepEmbedding;
 pub use interpolate::{Extent, Interpolation};
 pub use loss::Reduction;
-pub use attention::{AttentionOptions, RotaryStyle, rotary_table};
 pub use rule::{Fragment, Lowering};
 pub(crate) use rule::{Rule, Signature, Vjp};
 pub use sample::{Fill, Sample, SampleInput};
