@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod again;
 mod batch_norm;
 mod checkpoint;
 mod definition;
@@ -13,6 +14,8 @@ mod golden;
 mod inputs;
 mod learning;
 mod memory;
+mod models;
 mod recognition;
+mod shards;
 mod trainer;
 mod weights;
