@@ -95,7 +95,7 @@ impl ActionExpertConfig {
             head_dim: self.head_dim,
             ffn: self.ffn,
             eps: self.eps,
-            rope_base: None,
+            rotary: None,
         }
     }
 }

@@ -5,6 +5,7 @@ use super::parts;
 use crate::error::Error;
 use crate::nn;
 use griffinfly_ir::graph::{Graph, Value};
+use griffinfly_ir::ops::RotaryStyle;
 
 /// What the layers of a decoder have in common.
 #[derive(Clone, Copy)]
@@ -15,8 +16,8 @@ pub(super) struct Decoder {
     pub(super) head_dim: usize,
     pub(super) ffn: usize,
     pub(super) eps: f32,
-    /// Base of the rotary embedding, where positions are embedded.
-    pub(super) rope_base: Option<f64>,
+    /// Cosines and sines of the rotary embedding, where positions are embedded.
+    pub(super) rotary: Option<[Value; 2]>,
 }
 
 /// What a layer attends to.
@@ -67,8 +68,8 @@ impl Decoder {
         let k = linear(g, &format!("{name}.k_proj"), [width, keys], seen);
         let v = linear(g, &format!("{name}.v_proj"), [width, keys], seen);
         let [mut q, mut k, v] = [q, k, v].map(|x| parts::heads(g, x, d));
-        if let Some(base) = self.rope_base {
-            [q, k] = [q, k].map(|x| parts::rotary(g, x, base));
+        if let Some(tables) = self.rotary {
+            [q, k] = [q, k].map(|x| g.rotary_embedding(x, tables, RotaryStyle::HalfSplit));
         }
         let y = parts::attention(g, [q, k, v], matches!(source, Source::Own));
         linear(g, &format!("{name}.o_proj"), [queries, self.hidden], y)

@@ -61,9 +61,10 @@ impl LlamaConfig {
     pub fn build(&self) -> Result<Model, Error> {
         let LlamaConfig { batch, sequence, vocab, hidden, layers, .. } = *self;
         check_numbers(&[("batch", batch), ("sequence", sequence), ("vocab", vocab), ("layers", layers)])?;
-        let decoder = self.decoder();
+        let mut decoder = self.decoder();
         decoder.check()?;
         let mut g = Graph::new();
+        decoder.rotary = Some(g.rotary_constants(sequence, self.head_dim, self.rope_base));
         let (ids, label) = (g.input_ids("ids", [batch, sequence]), g.input_ids("label", [batch, sequence]));
         let mut x = nn::Embedding::new("model.embed_tokens", vocab, hidden).apply(&mut g, ids);
         for i in 0..layers {
@@ -86,7 +87,7 @@ impl LlamaConfig {
             head_dim: self.head_dim,
             ffn: self.ffn,
             eps: self.eps,
-            rope_base: Some(self.rope_base),
+            rotary: None,
         }
     }
 }

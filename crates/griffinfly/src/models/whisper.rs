@@ -45,11 +45,10 @@ impl WhisperEncoderConfig {
         check_multiple("frames", frames, 2, "the stride")?;
         let mut g = Graph::new();
         let mel = g.input("mel", [batch, mels, frames]);
-        let conv = |i: usize, inputs| {
-            nn::Conv1d::new(format!("model.encoder.conv{i}"), inputs, width, 3).padding(1_usize)
-        };
+        let conv =
+            |i: usize, inputs| nn::Conv1d::new(format!("model.encoder.conv{i}"), inputs, width, 3).padding(1);
         let x = conv(1, mels).apply(&mut g, mel).gelu(&mut g);
-        let x = conv(2, width).stride(2_usize).apply(&mut g, x).gelu(&mut g);
+        let x = conv(2, width).stride(2).apply(&mut g, x).gelu(&mut g);
         let x = g.permute(x, &[0, 2, 1]);
         let name = "model.encoder.embed_positions.weight";
         let positions = g.parameter(name, [frames / 2, width], Init::Normal(0.02.into()));
