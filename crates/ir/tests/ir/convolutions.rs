@@ -31,9 +31,9 @@ fn same(mut first: Graph, mut second: Graph, [a, b]: [Value; 2], what: &str) {
         found.push(by_reference(g, &f));
         found.push(by_lowering(g, &f));
     }
-    for result in 0..3 {
-        assert_close(&found[0][result], &found[2][result], 1e-9);
-        assert_close(&found[1][result], &found[2][result], 2e-5);
+    for ((exact, lowered), expected) in found[0].iter().zip(&found[1]).zip(&found[2]) {
+        assert_close(exact, expected, 1e-9);
+        assert_close(lowered, expected, 2e-5);
     }
 }
 

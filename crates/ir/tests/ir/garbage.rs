@@ -12,11 +12,18 @@ type Call = (u8, [usize; 3], [usize; 3]);
 const NUMBERS: [usize; 10] = [0, 1, 2, 3, 4, 6, 7, 12, usize::MAX / 2, usize::MAX];
 
 fn window(stride: usize, padding: usize, dilation: usize) -> Window2d {
-    Window2d { ceil: padding % 2 == 0, ..Window2d::strided(stride).padded(padding).dilated(dilation) }
+    Window2d {
+        ceil: padding.is_multiple_of(2),
+        ..Window2d::strided(stride).padded(padding).dilated(dilation)
+    }
 }
 
 fn mode(n: usize) -> Interpolation {
-    if n % 3 == 0 { Interpolation::Nearest } else { Interpolation::Linear { align_corners: n % 3 == 1 } }
+    if n.is_multiple_of(3) {
+        Interpolation::Nearest
+    } else {
+        Interpolation::Linear { align_corners: n % 3 == 1 }
+    }
 }
 
 fn call(g: &mut Graph, pool: &mut Vec<Value>, (which, on, with): Call) {
