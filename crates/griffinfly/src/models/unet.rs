@@ -67,11 +67,11 @@ impl UNetConfig {
         let mut b = Builder { c: self, g: &mut g, time, context };
         b.time = b.embed(time);
         let (w0, w1, w2) = (base, 2 * base, 4 * base);
-        let x = b.conv("conv_in", [channels, w0], 3, 1, latent);
+        let x = b.conv("conv_in", [channels, w0], [3, 1], latent);
         let skip0 = b.residual("encoder.0.resblock", [w0, w0], x);
-        let x = b.conv("encoder.0.downsample", [w0, w0], 3, 2, skip0);
+        let x = b.conv("encoder.0.downsample", [w0, w0], [3, 2], skip0);
         let skip1 = b.stage("encoder.1", [w0, w1], x);
-        let x = b.conv("encoder.1.downsample", [w1, w1], 3, 2, skip1);
+        let x = b.conv("encoder.1.downsample", [w1, w1], [3, 2], skip1);
         let skip2 = b.stage("encoder.2", [w1, w2], x);
         let x = b.stage("middle", [w2, w2], skip2);
         let x = b.g.concat(&[x, skip2], 1);
@@ -81,7 +81,7 @@ impl UNetConfig {
         let x = b.join(x, skip0);
         let x = b.residual("decoder.0.resblock", [w1 + w0, w0], x);
         let x = b.norm("conv_out.norm", w0, x).silu(b.g);
-        let output = b.conv("conv_out", [w0, channels], 3, 1, x);
+        let output = b.conv("conv_out", [w0, channels], [3, 1], x);
         let loss = g.mse(output, target);
         g.finish()?;
         Ok(Model { graph: g, output, loss })
@@ -123,8 +123,7 @@ impl Builder<'_> {
         &mut self,
         name: &str,
         [inputs, outputs]: [usize; 2],
-        kernel: usize,
-        stride: usize,
+        [kernel, stride]: [usize; 2],
         x: Value,
     ) -> Value {
         let conv = nn::Conv2d::new(name, inputs, outputs, kernel).bias(false);
@@ -160,13 +159,13 @@ impl Builder<'_> {
     fn residual(&mut self, name: &str, [inputs, outputs]: [usize; 2], x: Value) -> Value {
         let n = |part: &str| format!("{name}.{part}");
         let h = self.norm(&n("norm1"), inputs, x).silu(self.g);
-        let h = self.conv(&n("conv1"), [inputs, outputs], 3, 1, h);
+        let h = self.conv(&n("conv1"), [inputs, outputs], [3, 1], h);
         let t = self.linear(&n("time_proj"), [self.c.time_width, outputs], true, self.time);
         let t = self.g.insert_axes(t, &[2, 3]);
         let h = self.g.add(h, t);
         let h = self.norm(&n("norm2"), outputs, h).silu(self.g);
-        let h = self.conv(&n("conv2"), [outputs, outputs], 3, 1, h);
-        let x = if inputs == outputs { x } else { self.conv(&n("res_conv"), [inputs, outputs], 1, 1, x) };
+        let h = self.conv(&n("conv2"), [outputs, outputs], [3, 1], h);
+        let x = if inputs == outputs { x } else { self.conv(&n("res_conv"), [inputs, outputs], [1, 1], x) };
         self.g.add(h, x)
     }
 
@@ -174,7 +173,7 @@ impl Builder<'_> {
     fn transformer(&mut self, name: &str, width: usize, x: Value) -> Value {
         let n = |part: &str| format!("{name}.{part}");
         let h = self.norm(&n("norm"), width, x);
-        let h = self.conv(&n("proj_in"), [width, width], 1, 1, h);
+        let h = self.conv(&n("proj_in"), [width, width], [1, 1], h);
         let side = self.g.dims(h).last().copied().unwrap_or(0);
         let tokens = self.g.flatten(h, 2);
         let tokens = self.g.permute(tokens, &[0, 2, 1]);
@@ -190,7 +189,7 @@ impl Builder<'_> {
         let tokens = self.g.add(tokens, h);
         let h = self.g.permute(tokens, &[0, 2, 1]);
         let h = self.g.split_axis(h, 2, &[0, side]);
-        let h = self.conv(&n("proj_out"), [width, width], 1, 1, h);
+        let h = self.conv(&n("proj_out"), [width, width], [1, 1], h);
         self.g.add(x, h)
     }
 
