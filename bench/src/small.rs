@@ -1,4 +1,5 @@
-//! The small workloads from end to end on the host, against results that PyTorch computed in `f64`.
+//! The small workloads from end to end on the device under test (the host, or with `GRIFFINFLY_TEST_DEVICE=vulkan` the driver
+//! the loader finds), against results that PyTorch computed in `f64`.
 //!
 //! The fixtures are the dumps of `pytorch/run.py --precision f64 --size small --dump-f32` over the files of `write`.
 
@@ -10,7 +11,7 @@ use crate::record::{Precision, Run};
 use crate::workload::{Name, Size};
 use griffinfly::import::safetensors;
 use griffinfly::models::{LlamaConfig, Model};
-use griffinfly::{Device, Input, Session, Weights};
+use griffinfly::{Device, DeviceChoice, Input, Session, Weights};
 use std::path::{Path, PathBuf};
 
 fn fixture(name: &str, phase: &str) -> safetensors::File {
@@ -20,6 +21,11 @@ fn fixture(name: &str, phase: &str) -> safetensors::File {
 
 fn scratch(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("griffinfly-bench-{name}-{}", std::process::id()))
+}
+
+fn device() -> DeviceChoice {
+    let vulkan = std::env::var_os("GRIFFINFLY_TEST_DEVICE").is_some_and(|value| value == "vulkan");
+    if vulkan { DeviceChoice::Vulkan } else { DeviceChoice::Host }
 }
 
 /// Writes, runs and judges all phases of a workload.
@@ -33,7 +39,7 @@ fn check(name: Name) {
         phase: Vec::new(),
         size: Size::Small,
         precision: Precision::Strict,
-        device: griffinfly::DeviceChoice::Host,
+        device: device(),
         samples: 0,
         revision: None,
         out: out.clone(),
@@ -53,27 +59,27 @@ fn check(name: Name) {
 }
 
 #[test]
-fn smollm2_agrees_with_pytorch() {
+fn smollm2_on_the_device_agrees_with_pytorch() {
     check(Name::SmolLm2);
 }
 
 #[test]
-fn smolvla_agrees_with_pytorch() {
+fn smolvla_on_the_device_agrees_with_pytorch() {
     check(Name::SmolVla);
 }
 
 #[test]
-fn unet_agrees_with_pytorch() {
+fn unet_on_the_device_agrees_with_pytorch() {
     check(Name::UNet);
 }
 
 #[test]
-fn resnet50_agrees_with_pytorch() {
+fn resnet50_on_the_device_agrees_with_pytorch() {
     check(Name::ResNet50);
 }
 
 #[test]
-fn whisper_agrees_with_pytorch() {
+fn whisper_on_the_device_agrees_with_pytorch() {
     check(Name::Whisper);
 }
 
