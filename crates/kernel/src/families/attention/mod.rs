@@ -110,6 +110,7 @@ struct Frame<'a, 'b> {
     b: &'b Builder,
     a: &'a Attention,
     geometry: Geometry,
+    is_hardware: bool,
     views: &'a Views,
     buffers: &'a Buffers<'b>,
     /// Queries and keys of a sequence.
@@ -150,8 +151,9 @@ fn instance(l: &Loop, a: &Attention, results: &[usize], target: &Target) -> Resu
     b.if_uniform(id.lt(total_word), || {
         let (head, block) = ((id / blocks_word).named("head"), id % blocks_word);
         let first = (block * geometry.rows).named("first");
-        let frame =
-            Frame { b: &b, a, geometry, views: &views, buffers: &buffers, queries, keys, head, first };
+        let is_hardware = target.is_hardware;
+        let (views, buffers) = (&views, &buffers);
+        let frame = Frame { b: &b, a, geometry, is_hardware, views, buffers, queries, keys, head, first };
         outcome = match (a.variant, &views.saved) {
             (AttentionVariant::GradKeyValue, Some(saved)) => frame.grad_key_value(saved),
             (_, Some(saved)) => frame.grad_query(saved),

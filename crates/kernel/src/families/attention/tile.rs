@@ -11,8 +11,10 @@ use crate::families::contract::point;
 use crate::families::contract::view::View;
 use crate::kir::{Expr, Shared, Type, Var};
 
-/// Most turns of a loop that are written out.
-const WRITTEN_OUT: u32 = 8;
+/// Most turns of a loop that are written out on hardware, where straight code schedules best.
+const WRITTEN_OUT_HARDWARE: u32 = 8;
+/// The same on software drivers, where code size costs compilation.
+const WRITTEN_OUT_SOFTWARE: u32 = 2;
 
 /// Rows of a head: which head, first row, number of rows there are.
 #[derive(Clone, Copy)]
@@ -28,6 +30,10 @@ pub(super) type Sums<'b> = Vec<Vec<Var<'b>>>;
 impl<'b> Frame<'_, 'b> {
     pub(super) fn width(&self) -> u32 {
         self.a.shape.width as u32
+    }
+
+    fn written_out(&self) -> u32 {
+        if self.is_hardware { WRITTEN_OUT_HARDWARE } else { WRITTEN_OUT_SOFTWARE }
     }
 
     /// Place of the invocation: (y, x).
@@ -80,7 +86,7 @@ impl<'b> Frame<'_, 'b> {
             }));
         };
         let lane = b.local_index();
-        if total.div_ceil(step) > WRITTEN_OUT {
+        if total.div_ceil(step) > self.written_out() {
             b.for_("s", (lane, total), step, one);
             return outcome;
         }
@@ -149,8 +155,9 @@ impl<'b> Frame<'_, 'b> {
     /// Calls `one` for `0..count`, several at a turn where they divide the count.
     fn in_turns(&self, name: &str, count: u32, one: impl Fn(Expr<'b>)) {
         let b = self.b;
-        let unroll = [WRITTEN_OUT, 4, 2, 1].into_iter().find(|n| count.is_multiple_of(*n)).unwrap_or(1);
-        if unroll == count || count <= WRITTEN_OUT {
+        let most = self.written_out();
+        let unroll = (1..=most).rev().find(|n| count.is_multiple_of(*n)).unwrap_or(1);
+        if count <= most {
             (0..count).for_each(|i| one(b.constant(i)));
             return;
         }
