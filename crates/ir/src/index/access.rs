@@ -109,7 +109,7 @@ impl Access {
         Access { coords, valid, fill: self.fill, dynamic: self.dynamic.clone() }
     }
 
-    /// Proves that every valid coordinate is inside `dims`. A predicate that never holds proves everything: such an access
+    /// Proves that every valid coordinate is inside `dims` and names axes of the domain only. A predicate that never holds proves everything: such an access
     /// reads nothing.
     ///
     /// # Errors
@@ -117,6 +117,10 @@ impl Access {
     pub fn verify(&self, dims: &[usize], extents: &[usize]) -> Result<(), String> {
         if self.coords.len() != dims.len() {
             return Err(format!("{} coordinates for {} dimensions", self.coords.len(), dims.len()));
+        }
+        let named = self.coords.iter().chain(self.valid.iter().map(|b| &b.expr));
+        if let Some(e) = named.into_iter().find(|e| e.rank() > extents.len()) {
+            return Err(format!("{e} names an axis beyond the {} of the domain", extents.len()));
         }
         if self.valid.iter().any(|b| b.is_never(Domain::of(extents))) {
             return Ok(());

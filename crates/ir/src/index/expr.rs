@@ -134,6 +134,16 @@ impl IndexExpr {
         })
     }
 
+    /// How many axes a domain must have for it: one more than the last it names.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        let rank = |(_, atom): &(i64, Atom)| match atom {
+            Atom::Axis(a) => a + 1,
+            Atom::Div(e, _) | Atom::Mod(e, _) => e.rank(),
+        };
+        self.terms.iter().map(rank).max().unwrap_or(0)
+    }
+
     /// Whether there is no division or remainder.
     #[must_use]
     pub fn is_affine(&self) -> bool {

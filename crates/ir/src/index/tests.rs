@@ -28,6 +28,8 @@ fn padding_is_proved_and_overreach_is_refused() {
     assert_eq!(padded.verify(&[4], &[6]), Ok(()));
     assert!(Access::at(vec![e]).verify(&[4], &[6]).is_err());
     assert!(Access::identity(1).verify(&[5], &[6]).is_err());
+    let beyond = Access::at(vec![IndexExpr::axis(2)]).verify(&[5], &[6]).unwrap_err();
+    assert!(beyond.contains("beyond the 1"), "{beyond}");
 }
 
 #[test]

@@ -115,6 +115,14 @@ fn check_body(
     }
     for (i, node) in body.expr.nodes().iter().enumerate() {
         let dtype = body.expr.dtype(crate::scalar::ScalarId(i as u32));
+        let rank = match node {
+            ScalarNode::Index(e) => e.rank(),
+            ScalarNode::Within(bounds) => bounds.iter().map(|b| b.expr.rank()).max().unwrap_or(0),
+            _ => 0,
+        };
+        if rank > extents.len() {
+            fault(format!("scalar node {i}: {node:?} names an axis beyond the {} of the domain", extents.len()));
+        }
         let known = match node {
             ScalarNode::Load(k) => {
                 body.loads.get(*k as usize).and_then(|l| operands.get(l.operand)).map(|t| t.dtype)
@@ -130,6 +138,10 @@ fn check_body(
 
 /// A store must be a bijection of its domain onto the result.
 fn check_store(s: &Store, dims: &[usize], extents: &[usize], faults: &mut Vec<String>) {
+    if let Some(c) = s.coords.iter().find(|c| c.rank() > extents.len()) {
+        faults.push(format!("store coordinate {c} names an axis beyond the {} of the domain", extents.len()));
+        return;
+    }
     let elements: usize = dims.iter().product();
     let points: usize = extents.iter().product();
     if s.coords.len() != dims.len() || elements != points {
