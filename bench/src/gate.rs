@@ -3,8 +3,10 @@
 //! Plain functions from numbers to verdicts. Forward (output, loss) and backward (gradients) are judged independently. The
 //! paper's own gates, over 256 samples and norms, are computed beside ours and decide nothing.
 
+use crate::number;
 use crate::record::Precision;
 use griffinfly::import::safetensors::{Dtype, TensorView};
+use serde::{Deserialize, Serialize};
 
 /// Largest relative L2 errors that pass.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,17 +47,22 @@ pub(crate) fn numbers<'a>(view: &TensorView<'a>) -> Option<Box<dyn Iterator<Item
 }
 
 /// How one tensor differs from another one.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Difference {
     /// Norm of the difference.
+    #[serde(with = "number")]
     pub(crate) error: f64,
     /// Norm of the candidate.
+    #[serde(with = "number")]
     pub(crate) found: f64,
     /// Norm of the reference.
+    #[serde(with = "number")]
     pub(crate) reference: f64,
     /// Largest difference of an element.
+    #[serde(with = "number")]
     pub(crate) max: f64,
     /// Cosine of the angle between them; 1 where both are zero.
+    #[serde(with = "number")]
     pub(crate) cosine: f64,
     /// Whether all elements of both are finite.
     pub(crate) finite: bool,
@@ -115,11 +122,13 @@ pub(crate) fn total(norms: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// The paper's gates.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Paper {
     /// Relative error of what it looks at.
+    #[serde(with = "number")]
     pub(crate) error: f64,
     /// Relative error of the second thing it looks at.
+    #[serde(with = "number")]
     pub(crate) second: f64,
     /// Below this both must be.
     pub(crate) limit: f64,

@@ -3,6 +3,8 @@
 //! * `write`: the files of the workloads: weights, inputs, configuration.
 //! * `run`: times our engine on them and keeps its results.
 //! * `compare`: our record against the reference's, which `bench/pytorch/run.py` makes of the same files.
+//! * `report`: the results page from the files of `compare` and `plan`.
+//! * `plan`: bytes and dispatches of the workloads in both memory modes.
 //! * `demo`: the training step of the demo's digits classifier: preparation time (construction + first step - median step),
 //!   step time, host work per step (submit to return), dispatches, pipelines, levels and plan bytes.
 //!
@@ -17,6 +19,8 @@ mod error;
 mod fill;
 mod gate;
 mod measure;
+mod number;
+mod plan;
 mod record;
 #[cfg(test)]
 mod small;
@@ -42,6 +46,10 @@ enum Verb {
     Run(measure::Arguments),
     /// Compares records of results.
     Compare(compare::Arguments),
+    /// The results page from comparisons and plans.
+    Report(compare::report::Arguments),
+    /// Compiles the workloads in both memory modes, without running them.
+    Plan(plan::Arguments),
     /// The digits classifier's training step.
     Demo(demo::Arguments),
 }
@@ -52,6 +60,8 @@ fn main() -> ExitCode {
         Verb::Write(arguments) => write::run(&arguments),
         Verb::Run(arguments) => measure::run(&arguments),
         Verb::Compare(arguments) => compare::run(&arguments),
+        Verb::Report(arguments) => compare::report::run(&arguments),
+        Verb::Plan(arguments) => plan::run(&arguments),
         Verb::Demo(arguments) => demo::run(&arguments).map_err(Into::into),
     };
     match result {

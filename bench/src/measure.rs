@@ -7,7 +7,8 @@
 use crate::bundle::Bundle;
 use crate::clocks;
 use crate::error::BenchError;
-use crate::record::{Cell, DeviceRecord, FORMAT, Memory, Phase, Precision, ProgramRecord, Run, quartiles};
+use crate::plan;
+use crate::record::{Cell, DeviceRecord, FORMAT, Memory, Phase, Precision, Run, quartiles};
 use crate::workload::{InputTensor, Name, Shape, Size, Values, names};
 use griffinfly::import::safetensors::{self, Dtype, TensorSource};
 use griffinfly::{Data, Device, DeviceChoice, Input, Output, Outputs, Session, Weights};
@@ -95,7 +96,6 @@ fn progress(cell: &Cell) {
 }
 
 fn record(device: &Device, arguments: &Arguments) -> Run {
-    let info = device.info();
     Run {
         format: FORMAT,
         engine: "griffinfly".into(),
@@ -103,14 +103,20 @@ fn record(device: &Device, arguments: &Arguments) -> Run {
         revision: arguments.revision.clone(),
         precision: arguments.precision,
         size: arguments.size,
-        device: DeviceRecord {
-            backend: info.backend.into(),
-            name: info.name.clone(),
-            driver: info.driver.clone(),
-            runtime: None,
-        },
+        device: device_record(device),
         host: Some(format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)),
         cells: Vec::new(),
+    }
+}
+
+/// What a device says of itself.
+pub(crate) fn device_record(device: &Device) -> DeviceRecord {
+    let info = device.info();
+    DeviceRecord {
+        backend: info.backend.into(),
+        name: info.name.clone(),
+        driver: info.driver.clone(),
+        runtime: None,
     }
 }
 
@@ -161,19 +167,9 @@ impl Measurement<'_> {
 
     fn describe(&self, session: &Session, cell: &mut Cell) {
         let program = session.program();
-        let plan = &program.memory;
-        cell.program = Some(ProgramRecord {
-            dispatches: program.dispatches.len(),
-            pipelines: program.kernels.len(),
-            levels: program.level_count(),
-        });
-        cell.memory = Some(Memory {
-            physical: Some(plan.physical_bytes),
-            logical: Some(plan.logical_bytes),
-            lower_bound: Some(plan.physical_bytes - plan.scratch_bytes + plan.scratch_lower_bound),
-            device_used: clocks::memory_used(self.weights.device()),
-            ..Memory::default()
-        });
+        cell.program = Some(plan::size_of(program));
+        let device_used = clocks::memory_used(self.weights.device());
+        cell.memory = Some(Memory { device_used, ..plan::memory(program) });
     }
 
     /// Writes the results and gives their path relative to the record.

@@ -1,23 +1,26 @@
 //! From the results of two engines to a verdict: which tensors agree, which do not, what is missing.
 
 use crate::gate::{Difference, Limits, Paper, difference, numbers, total};
+use crate::number;
 use griffinfly::import::safetensors::{File, TensorView};
+use serde::{Deserialize, Serialize};
 
 /// What names of gradients in dumps start with.
 const GRADIENT: &str = "grad.";
 
 /// One tensor, compared.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Compared {
     pub(crate) name: String,
     pub(crate) difference: Difference,
     /// Error by the error that is allowed: up to 1 passes.
+    #[serde(with = "number")]
     pub(crate) severity: f64,
     pub(crate) passes: bool,
 }
 
 /// One cell of results, compared with the oracle's.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Verdict {
     /// Tensors that are missing, unexpected or of another shape or type.
     pub(crate) faults: Vec<String>,
@@ -26,7 +29,7 @@ pub(crate) struct Verdict {
     /// Gradients, worst first.
     pub(crate) backward: Vec<Compared>,
     /// The paper's gates, by what they look at.
-    pub(crate) paper: Vec<(&'static str, Paper)>,
+    pub(crate) paper: Vec<(String, Paper)>,
 }
 
 impl Verdict {
@@ -96,15 +99,15 @@ fn pairs<'a>(found: &'a File, oracle: &'a File) -> (Vec<Pair<'a>>, Vec<String>) 
     (pairs, faults)
 }
 
-fn paper(pairs: &[Pair<'_>], differences: &[(&str, Difference)]) -> Vec<(&'static str, Paper)> {
+fn paper(pairs: &[Pair<'_>], differences: &[(&str, Difference)]) -> Vec<(String, Paper)> {
     let all = |view: &TensorView<'_>| numbers(view).map(Iterator::collect::<Vec<f64>>).unwrap_or_default();
     let mut gates = Vec::new();
     for (name, a, b) in pairs {
         match *name {
-            "output" => gates.push(("output", Paper::output(&all(a), &all(b)))),
+            "output" => gates.push(("output".into(), Paper::output(&all(a), &all(b)))),
             "loss" => {
                 let first = |view| all(view).first().copied().unwrap_or(f64::NAN);
-                gates.push(("loss", Paper::loss(first(a), first(b))));
+                gates.push(("loss".into(), Paper::loss(first(a), first(b))));
             }
             _ => {}
         }
@@ -115,7 +118,7 @@ fn paper(pairs: &[Pair<'_>], differences: &[(&str, Difference)]) -> Vec<(&'stati
         .map(|(_, d)| (d.found, d.reference))
         .collect();
     if !norms.is_empty() {
-        gates.push(("gradients", Paper::gradients(&norms)));
+        gates.push(("gradients".into(), Paper::gradients(&norms)));
     }
     gates
 }

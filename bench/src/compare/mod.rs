@@ -1,9 +1,12 @@
 //! `griffinfly-bench compare`: two engines' results as tables, each cell only as far as its gate allows.
 //!
-//! Input: records of both engines and of the oracle, a run in `f64`. Output: Markdown on the terminal. The fastest valid mode
-//! of the reference is what we are compared with.
+//! Input: records of both engines and of the oracle, a run in `f64`. Output: Markdown on the terminal, and with `--out` a file
+//! of everything, verdicts on every tensor included, from which [`report`] makes a page. The fastest valid mode of the
+//! reference is what we are compared with.
 
 pub(crate) mod judge;
+pub(crate) mod report;
+mod results;
 mod tables;
 
 use crate::error::BenchError;
@@ -12,6 +15,7 @@ use crate::record::{Cell, Phase, Run, quartiles};
 use crate::workload::Name;
 use griffinfly::import::safetensors;
 use judge::Verdict;
+use results::{JudgedRun, Results};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -24,19 +28,22 @@ pub(crate) struct Arguments {
     /// Results in f64 to judge both by. Without it the first of the reference's results judge ours.
     #[arg(long)]
     oracle: Option<PathBuf>,
+    /// Keeps records and verdicts in this file, for `report`.
+    #[arg(long)]
+    out: Option<PathBuf>,
 }
 
 /// A cell with what the oracle says about it.
 struct Judged<'a> {
     run: &'a Run,
     cell: &'a Cell,
-    verdict: Option<Verdict>,
+    verdict: Option<&'a Verdict>,
 }
 
 impl Judged<'_> {
     /// Whether its time counts.
     fn is_valid(&self) -> bool {
-        self.cell.error.is_none() && self.verdict.as_ref().is_none_or(Verdict::passes)
+        self.cell.error.is_none() && self.verdict.is_none_or(Verdict::passes)
     }
 
     /// The median time, if it was timed.
@@ -46,6 +53,10 @@ impl Judged<'_> {
 
     fn label(&self) -> String {
         format!("{} {}", self.run.engine, self.cell.mode)
+    }
+
+    fn is_of(&self, workload: Name, phase: Phase) -> bool {
+        (self.cell.workload, self.cell.phase) == (workload, phase)
     }
 }
 
@@ -78,12 +89,12 @@ struct Comparison<'a> {
 impl Comparison<'_> {
     /// The fastest valid cell of the reference.
     fn fastest(&self, workload: Name, phase: Phase) -> Option<(&Judged<'_>, f64)> {
-        let same = |j: &&Judged<'_>| j.cell.workload == workload && j.cell.phase == phase && j.is_valid();
-        let timed = self.theirs.iter().filter(same).filter_map(|j| Some((j, j.median()?)));
-        timed.min_by(|a, b| a.1.total_cmp(&b.1))
+        let valid = self.theirs.iter().filter(|j| j.is_of(workload, phase) && j.is_valid());
+        valid.filter_map(|j| Some((j, j.median()?))).min_by(|a, b| a.1.total_cmp(&b.1))
     }
 }
 
+#[allow(clippy::print_stdout, reason = "a report for the terminal")]
 pub(crate) fn run(arguments: &Arguments) -> Result<(), BenchError> {
     let ours = Source::read(&arguments.ours)?;
     let theirs: Vec<Source> =
@@ -108,32 +119,31 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), BenchError> {
         let reason = format!("is {:?}, the results are {:?}", oracle.run.size, ours.run.size);
         return Err(BenchError::File { path: path.clone(), reason });
     }
-    let judging = oracle.as_ref().or(theirs.first());
-    let comparison = Comparison {
-        ours: judged(&ours, judging)?,
-        theirs: {
-            let all = theirs.iter().map(|source| judged(source, oracle.as_ref()));
-            all.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect()
-        },
-    };
-    let sources: Vec<&Source> = std::iter::once(&ours).chain(&theirs).chain(&oracle).collect();
-    tables::print(&sources, &comparison, oracle.is_some());
-    Ok(())
+    let our_verdicts = verdicts(&ours, oracle.as_ref().or(theirs.first()))?;
+    let their_verdicts =
+        theirs.iter().map(|source| verdicts(source, oracle.as_ref())).collect::<Result<Vec<_>, _>>()?;
+    let judged = |(source, verdicts): (Source, _)| JudgedRun { run: source.run, verdicts };
+    let results = Results::new(
+        judged((ours, our_verdicts)),
+        theirs.into_iter().zip(their_verdicts).map(judged).collect(),
+        oracle.map(|source| source.run),
+    );
+    println!("{}", tables::terminal(&results));
+    arguments.out.as_deref().map_or(Ok(()), |path| results.write(path))
 }
 
-/// All cells of a record, those with results judged.
-fn judged<'a>(source: &'a Source, oracle: Option<&Source>) -> Result<Vec<Judged<'a>>, BenchError> {
+/// What the oracle says about the cells of a record, as far as they have results.
+fn verdicts(source: &Source, oracle: Option<&Source>) -> Result<Vec<Option<Verdict>>, BenchError> {
     let limits = Limits::of(source.run.precision);
-    let one = |cell: &'a Cell| {
+    let one = |cell: &Cell| {
         let reference = oracle.and_then(|oracle| oracle.dump(cell.workload, cell.phase));
-        let verdict = match (&cell.dump, reference) {
+        match (&cell.dump, reference) {
             (Some(dump), Some(reference)) => {
                 let found = safetensors::read(&source.folder.join(dump))?;
-                Some(judge::judge(&found, &safetensors::read(&reference)?, limits))
+                Ok(Some(judge::judge(&found, &safetensors::read(&reference)?, limits)))
             }
-            _ => None,
-        };
-        Ok(Judged { run: &source.run, cell, verdict })
+            _ => Ok(None),
+        }
     };
     source.run.cells.iter().map(one).collect()
 }

@@ -1,27 +1,29 @@
 //! The comparison as Markdown.
 
 use super::judge::{Compared, Verdict};
-use super::{Comparison, Judged, Source};
-use crate::record::{Phase, quartiles};
+use super::results::Results;
+use super::{Comparison, Judged};
+use crate::record::{Phase, Run, quartiles};
 use std::fmt::Write as _;
 
 /// Tensors named per cell that does not pass.
 const NAMED: usize = 10;
 
-#[allow(clippy::print_stdout, reason = "a report for the terminal")]
-pub(super) fn print(sources: &[&Source], comparison: &Comparison<'_>, has_oracle: bool) {
+/// Everything about a comparison.
+pub(super) fn terminal(results: &Results) -> String {
+    let comparison = results.comparison();
     let parts = [
-        runs(sources),
-        Phase::ALL.map(|phase| times(comparison, phase)).concat(),
-        gates(comparison, has_oracle),
-        disagreements(comparison),
-        programs(comparison),
+        runs(results),
+        times(&comparison),
+        gates(&comparison, !results.oracles.is_empty()),
+        disagreements(&comparison),
+        programs(&comparison),
     ];
-    println!("{}", parts.concat());
+    parts.concat()
 }
 
 /// A table; empty without rows.
-fn table(title: &str, header: &[&str], rows: &[Vec<String>]) -> String {
+pub(super) fn table(title: &str, header: &[&str], rows: &[Vec<String>]) -> String {
     if rows.is_empty() {
         return String::new();
     }
@@ -33,9 +35,9 @@ fn table(title: &str, header: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-fn runs(sources: &[&Source]) -> String {
-    let row = |source: &&Source| {
-        let (run, device) = (&source.run, &source.run.device);
+pub(super) fn runs(results: &Results) -> String {
+    let row = |run: &Run| {
+        let device = &run.device;
         let revision = run.revision.as_deref().unwrap_or("unknown");
         vec![
             format!("{} {}", run.engine, run.version),
@@ -49,7 +51,8 @@ fn runs(sources: &[&Source]) -> String {
             revision.chars().take(12).collect(),
         ]
     };
-    let rows: Vec<_> = sources.iter().map(row).collect();
+    let mut rows: Vec<_> = results.runs().map(row).collect();
+    rows.dedup();
     table("Runs", &["engine", "contract", "device", "driver", "revision"], &rows)
 }
 
@@ -61,7 +64,11 @@ fn milliseconds(samples: &[f64]) -> String {
     quartiles(samples).map_or_else(|| "-".into(), text)
 }
 
-fn times(comparison: &Comparison<'_>, phase: Phase) -> String {
+pub(super) fn times(comparison: &Comparison<'_>) -> String {
+    Phase::ALL.map(|phase| times_of(comparison, phase)).concat()
+}
+
+fn times_of(comparison: &Comparison<'_>, phase: Phase) -> String {
     let mut ratios = Vec::new();
     let mut rows = Vec::new();
     for ours in comparison.ours.iter().filter(|j| j.cell.phase == phase) {
@@ -94,7 +101,7 @@ pub(super) fn geometric_mean(ratios: &[f64]) -> Option<f64> {
     (!ratios.is_empty()).then(|| (logs / ratios.len() as f64).exp())
 }
 
-fn status(judged: &Judged<'_>) -> String {
+pub(super) fn status(judged: &Judged<'_>) -> String {
     match (&judged.cell.error, &judged.verdict) {
         (Some(error), _) => format!("failed: {error}").replace(['|', '\n'], " "),
         (None, None) => "not judged".into(),
@@ -106,7 +113,7 @@ fn status(judged: &Judged<'_>) -> String {
 fn gates(comparison: &Comparison<'_>, has_oracle: bool) -> String {
     let mut rows = Vec::new();
     for judged in comparison.ours.iter().chain(&comparison.theirs) {
-        let Some(verdict) = &judged.verdict else { continue };
+        let Some(verdict) = judged.verdict else { continue };
         let forward = verdict.forward.first();
         let number = |f: fn(&Compared) -> f64, c: Option<&Compared>| {
             c.map_or_else(|| "-".into(), |c| format!("{:.1e}", f(c)))
@@ -146,17 +153,17 @@ fn gates(comparison: &Comparison<'_>, has_oracle: bool) -> String {
 }
 
 fn paper(verdict: &Verdict) -> String {
-    let one = |(what, gate): &(&str, crate::gate::Paper)| {
+    let one = |(what, gate): &(String, crate::gate::Paper)| {
         let verdict = if gate.passes() { "pass" } else { "FAIL" };
         format!("{what} {verdict} ({:.4} %)", 100.0 * gate.error.max(gate.second))
     };
     verdict.paper.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-fn disagreements(comparison: &Comparison<'_>) -> String {
+pub(super) fn disagreements(comparison: &Comparison<'_>) -> String {
     let mut rows = Vec::new();
     for judged in comparison.ours.iter().chain(&comparison.theirs) {
-        let Some(verdict) = &judged.verdict else { continue };
+        let Some(verdict) = judged.verdict else { continue };
         let cell =
             || [judged.cell.workload.text(), judged.cell.phase.text(), &judged.label()].map(String::from);
         let blank = || "".to_owned();
@@ -178,10 +185,12 @@ fn disagreements(comparison: &Comparison<'_>) -> String {
     table("Disagreements, worst first", &header, &rows)
 }
 
-fn programs(comparison: &Comparison<'_>) -> String {
-    let mebibytes = |bytes: Option<u64>| {
-        bytes.map_or_else(|| "-".into(), |b| format!("{:.0}", b as f64 / f64::from(1 << 20)))
-    };
+/// Bytes in MiB.
+pub(super) fn mebibytes(bytes: Option<u64>) -> String {
+    bytes.map_or_else(|| "-".into(), |b| format!("{:.0}", b as f64 / f64::from(1 << 20)))
+}
+
+pub(super) fn programs(comparison: &Comparison<'_>) -> String {
     let row = |j: &Judged<'_>| {
         let m = j.cell.memory.as_ref();
         let p = j.cell.program;

@@ -65,10 +65,10 @@ fn sections(graph: &LoopGraph) -> Vec<SectionKind> {
         };
         let root = node.outputs.iter().any(|t| roots[t.index()]);
         let prepared =
-            node.phase == Phase::Compute && !root && !node.inputs.is_empty() && node.inputs.iter().all(fixed);
+            node.phase != Phase::Update && !root && !node.inputs.is_empty() && node.inputs.iter().all(fixed);
         kinds.push(match (prepared, node.phase) {
             (true, _) => SectionKind::Prepare,
-            (_, Phase::Compute) => SectionKind::ForwardBackward,
+            (_, Phase::Forward | Phase::Backward) => SectionKind::ForwardBackward,
             (_, Phase::Update) => SectionKind::Update,
         });
     }

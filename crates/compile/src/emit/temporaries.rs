@@ -313,5 +313,5 @@ fn can_share(node: &LoopNode, o: usize, r: usize) -> bool {
         .iter()
         .filter(|s| s.result == r)
         .all(|s| s.coords.iter().enumerate().all(|(a, c)| c.as_axis() == Some(a)));
-    in_place && stored && *dims == map.domain && node.phase == Phase::Compute
+    in_place && stored && *dims == map.domain && node.phase != Phase::Update
 }

@@ -6,15 +6,26 @@
 
 use super::pool::Pool;
 use super::substitute::{View, substitute};
-use crate::lower::{LoopNode, TensorId};
+use crate::lower::{LoopNode, Phase, TensorId};
 use griffinfly_ir::index::{Access, Domain, IndexExpr, Store};
 use griffinfly_ir::loops::{Body, Loop, LoopKind, Map};
 
-/// Joins as many pairs as qualify; gives whether any did. Pointwise loops are joined to pointwise loops only if `onto_maps`.
-pub(super) fn run(pool: &mut Pool, max_bindings: usize, onto_maps: bool) -> bool {
+/// What pointwise loops are appended to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Onto {
+    /// Pointwise loops that compute again what the forward pass computed.
+    Again,
+    /// Loops that are not pointwise.
+    Others,
+    /// All loops.
+    All,
+}
+
+/// Joins as many pairs as qualify; gives whether any did.
+pub(super) fn run(pool: &mut Pool, max_bindings: usize, onto: Onto) -> bool {
     let mut any = false;
     for m in pool.in_order() {
-        if let Some((p, joined)) = candidate(pool, m, max_bindings, onto_maps) {
+        if let Some((p, joined)) = candidate(pool, m, max_bindings, onto) {
             pool.merge(p, m, joined);
             any = true;
         }
@@ -23,14 +34,19 @@ pub(super) fn run(pool: &mut Pool, max_bindings: usize, onto_maps: bool) -> bool
 }
 
 /// The loop that `m` can be appended to, and both as one.
-fn candidate(pool: &Pool, m: usize, max_bindings: usize, onto_maps: bool) -> Option<(usize, LoopNode)> {
+fn candidate(pool: &Pool, m: usize, max_bindings: usize, onto: Onto) -> Option<(usize, LoopNode)> {
     let reader = pool.node(m)?;
     let LoopKind::Map(map) = &reader.l.kind else { return None };
     reader.inputs.iter().find_map(|t| {
         let p = pool.producer(*t)?;
         let producer = pool.node(p)?;
         let is_map = matches!(producer.l.kind, LoopKind::Map(_));
-        if producer.phase != reader.phase || (is_map && !onto_maps) {
+        let qualifies = match onto {
+            Onto::Again => is_map && pool.is_again(producer),
+            Onto::Others => !is_map,
+            Onto::All => true,
+        };
+        if !qualifies || !may_join(pool, producer, reader) {
             return None;
         }
         let others: Vec<TensorId> =
@@ -46,6 +62,17 @@ fn candidate(pool: &Pool, m: usize, max_bindings: usize, onto_maps: bool) -> Opt
         let joined = join(producer, reader, map, &keep)?;
         (joined.bindings() <= max_bindings && joined.l.verify().is_empty()).then_some((p, joined))
     })
+}
+
+/// Whether the phases let a reader run with its producer. What the backward pass computes from forward results alone would
+/// be computed early and kept; that is only as good as keeping what it is computed from where no pointwise loop, which could
+/// compute it itself, reads it.
+fn may_join(pool: &Pool, producer: &LoopNode, reader: &LoopNode) -> bool {
+    if (producer.phase, reader.phase) != (Phase::Forward, Phase::Backward) {
+        return producer.phase == reader.phase;
+    }
+    let mut readers = reader.outputs.iter().flat_map(|t| pool.consumers(*t)).filter_map(|c| pool.node(*c));
+    !pool.is_again(reader) && !readers.any(|n| matches!(n.l.kind, LoopKind::Map(_)))
 }
 
 /// Where a producer's outputs are computed: a body over some axes with its stores.

@@ -6,6 +6,9 @@
 //! * a pointwise loop or view is inlined into its readers as a *prologue*, its index maps composed (`prologue`);
 //! * independent pointwise loops over one domain are joined into one with several results (`siblings`).
 //!
+//! Before, `recompute` gives pointwise forward results that the backward pass reads a second loop there, where that keeps
+//! fewer bytes from one pass to the other.
+//!
 //! Invariants: no loop gets more bindings than the target has; composed index maps stay below a cost bound and are proved in
 //! range, else the loop stays as it is; no circle of dependencies arises. Each move is tried once per sweep over the loops,
 //! in sweeps until none succeeds; `pool` keeps what a move changes, so that the time grows with the loops and not with
@@ -14,13 +17,14 @@
 mod epilogue;
 mod pool;
 mod prologue;
+mod recompute;
 mod siblings;
 mod substitute;
 pub mod update;
 
 use crate::lower::LoopGraph;
+use epilogue::Onto;
 use griffinfly_ir::target::Target;
-use pool::Pool;
 
 /// Integer instructions per element an inlined index map may cost.
 const INDEX_COST_LIMIT: usize = 40;
@@ -29,12 +33,13 @@ const INDEX_COST_LIMIT: usize = 40;
 #[must_use]
 pub fn run(graph: LoopGraph, target: &Target) -> LoopGraph {
     let max_bindings = (target.max_bindings as usize).min(64);
-    let mut pool = Pool::new(graph);
+    let mut pool = recompute::run(graph);
+    while epilogue::run(&mut pool, max_bindings, Onto::Again) {}
     loop {
         let before = pool.len();
-        while epilogue::run(&mut pool, max_bindings, false) {}
+        while epilogue::run(&mut pool, max_bindings, Onto::Others) {}
         while prologue::run(&mut pool, max_bindings) {}
-        while epilogue::run(&mut pool, max_bindings, true) {}
+        while epilogue::run(&mut pool, max_bindings, Onto::All) {}
         pool.drop_dead();
         if pool.len() == before {
             break;

@@ -5,6 +5,7 @@
 //! in about linear time. Loops are named by their number in the graph that fusion started from.
 
 use crate::lower::{LoopGraph, LoopNode, TensorId};
+use std::collections::HashSet;
 
 /// Loops that are being joined.
 pub(super) struct Pool {
@@ -19,6 +20,8 @@ pub(super) struct Pool {
     producers: Vec<Option<usize>>,
     consumers: Vec<Vec<usize>>,
     roots: Vec<bool>,
+    /// Tensors that the backward pass computes though the forward pass did.
+    again: HashSet<TensorId>,
 }
 
 impl Pool {
@@ -27,7 +30,18 @@ impl Pool {
         let (producers, consumers, roots) = (graph.producers(), graph.consumers(), graph.roots());
         let nodes: Vec<Option<LoopNode>> = std::mem::take(&mut graph.loops).into_iter().map(Some).collect();
         let order: Vec<usize> = (0..nodes.len()).collect();
-        Pool { graph, nodes, position: order.clone(), order, producers, consumers, roots }
+        let again = HashSet::new();
+        Pool { graph, nodes, position: order.clone(), order, producers, consumers, roots, again }
+    }
+
+    /// The same, with the tensors that are computed a second time.
+    pub(super) fn with_again(graph: LoopGraph, again: HashSet<TensorId>) -> Pool {
+        Pool { again, ..Pool::new(graph) }
+    }
+
+    /// Whether a loop computes something a second time.
+    pub(super) fn is_again(&self, node: &LoopNode) -> bool {
+        node.outputs.iter().any(|t| self.again.contains(t))
     }
 
     /// The graph of the loops that are left.

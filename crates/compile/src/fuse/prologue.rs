@@ -6,7 +6,7 @@
 use super::INDEX_COST_LIMIT;
 use super::pool::Pool;
 use super::substitute::{View, substitute};
-use crate::lower::LoopNode;
+use crate::lower::{LoopNode, Phase};
 use griffinfly_ir::index::{Access, Domain};
 use griffinfly_ir::loops::{Body, LoopKind, Map};
 use griffinfly_ir::scalar::ScalarNode;
@@ -41,12 +41,17 @@ fn candidate(pool: &Pool, p: usize, max_bindings: usize) -> Option<Vec<(usize, L
     readers.iter().map(inlined).collect()
 }
 
+/// Whether a loop does so little to the elements that it moves that any reader can do it.
+pub(super) fn is_view(map: &Map) -> bool {
+    map.body.expr.cost() <= 4 && map.body.loads.len() <= 1
+}
+
 /// Whether recomputing the producer at every read beats writing it once.
 fn worth_it(pool: &Pool, node: &LoopNode, map: &Map, readers: &[usize]) -> bool {
     let (arithmetic, loads) = (map.body.expr.cost(), map.body.loads.len());
-    let is_view = arithmetic <= 4 && loads <= 1;
+    let is_view = is_view(map);
     readers.iter().filter_map(|c| pool.node(*c)).all(|reader| {
-        if reader.phase != node.phase {
+        if (reader.phase == Phase::Update) != (node.phase == Phase::Update) {
             return false;
         }
         match &reader.l.kind {

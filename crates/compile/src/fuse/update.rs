@@ -51,7 +51,7 @@ pub fn settle(graph: &mut LoopGraph) -> HashMap<TensorId, TensorId> {
         }
         let updated_leaf = updates.iter().any(|o| o.leaf == u.value);
         let source =
-            if updated_leaf { add_copy(graph, &mut links, u.value, Phase::Compute) } else { u.value };
+            if updated_leaf { add_copy(graph, &mut links, u.value, Phase::Forward) } else { u.value };
         let copy = add_copy(graph, &mut links, source, Phase::Update);
         graph.updates[i].value = copy;
         in_place.insert(copy, u.leaf);
@@ -72,7 +72,7 @@ fn settle_outputs(graph: &mut LoopGraph, links: &mut Links) {
         let twice = graph.outputs[..i].iter().any(|(_, o)| *o == t);
         let updated = graph.updates.iter().any(|u| u.value == t);
         if leaf || twice || updated {
-            graph.outputs[i].1 = add_copy(graph, links, t, Phase::Compute);
+            graph.outputs[i].1 = add_copy(graph, links, t, Phase::Forward);
         }
     }
 }
@@ -81,7 +81,7 @@ fn settle_outputs(graph: &mut LoopGraph, links: &mut Links) {
 fn add_copy(graph: &mut LoopGraph, links: &mut Links, t: TensorId, phase: Phase) -> TensorId {
     let tensor = graph.tensor(t).clone();
     let (ty, rank) = (tensor.ty.clone(), tensor.ty.rank());
-    let made = links.producers[t.index()].map_or(Phase::Compute, |p| graph.loops[p].phase);
+    let made = links.producers[t.index()].map_or(Phase::Forward, |p| graph.loops[p].phase);
     let mut body = Body::new();
     let (inputs, operands) = match tensor.splat() {
         Some(s) => {

@@ -81,8 +81,10 @@ impl Tensor {
 /// When a loop runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// In the forward and backward section.
-    Compute,
+    /// In the forward pass: what the user wrote.
+    Forward,
+    /// In the same section, made by differentiation: once the forward pass is done.
+    Backward,
     /// In the update section.
     Update,
 }

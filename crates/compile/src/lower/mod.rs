@@ -85,7 +85,11 @@ fn lower_node(g: &Graph, id: NodeId, l: Loop, out: &mut LoopGraph, image: &mut H
         })
         .collect();
     let inputs: Vec<TensorId> = node.inputs().iter().map(|v| image[v]).collect();
-    let phase = if node.region() == Region::Update { Phase::Update } else { Phase::Compute };
+    let phase = match node.region() {
+        Region::Forward => Phase::Forward,
+        Region::Derivative => Phase::Backward,
+        Region::Update => Phase::Update,
+    };
     let mut lowered = LoopNode { l, inputs, outputs, labels, phase };
     inline_constants(&mut lowered, out);
     lowered.compact();

@@ -9,6 +9,7 @@ mod limits;
 mod memory;
 mod programs;
 mod random;
+mod recompute;
 mod rules;
 mod scaling;
 mod targets;

@@ -121,7 +121,10 @@ fn check_body(
             _ => 0,
         };
         if rank > extents.len() {
-            fault(format!("scalar node {i}: {node:?} names an axis beyond the {} of the domain", extents.len()));
+            fault(format!(
+                "scalar node {i}: {node:?} names an axis beyond the {} of the domain",
+                extents.len()
+            ));
         }
         let known = match node {
             ScalarNode::Load(k) => {

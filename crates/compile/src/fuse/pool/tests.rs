@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 fn node(inputs: Vec<TensorId>, outputs: Vec<TensorId>) -> LoopNode {
     let map = Map { domain: vec![1], body: Body::new(), stores: Vec::new() };
     let l = Loop { operands: Vec::new(), results: Vec::new(), kind: LoopKind::Map(map) };
-    LoopNode { l, inputs, outputs, labels: BTreeSet::new(), phase: Phase::Compute }
+    LoopNode { l, inputs, outputs, labels: BTreeSet::new(), phase: Phase::Forward }
 }
 
 /// Loop i writes tensor i and reads some of the tensors before it.
