@@ -7,6 +7,7 @@
 #   DEVICE    auto, vulkan or host               TORCH   cuda or cpu
 #   MODES     eager,compile,graph                SAMPLES timed calls per cell
 #   WEIGHTS   a SmolLM2-135M checkpoint instead of drawn weights
+# Left in OUT: the records, strict.md, and results.json for `report`.
 # The record fast.json of PyTorch (TF32) is kept beside; it is of another contract, so `compare` does not mix it in.
 set -eu
 cd "$(dirname "$0")/.."
@@ -29,7 +30,7 @@ theirs f64 eager 0
   --revision "$revision" --out "$out/griffinfly-strict.json" --dump "$out/dumps"
 theirs strict "$modes" "$samples"
 "$bench" compare "$out/griffinfly-strict.json" "$out/pytorch-strict.json" --oracle "$out/pytorch-f64.json" \
-  | tee "$out/strict.md"
+  --out "$out/results.json" | tee "$out/strict.md"
 if [ -n "${FAST:-}" ]; then
   theirs fast "$modes" "$samples"
 fi
