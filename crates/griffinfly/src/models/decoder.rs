@@ -1,11 +1,10 @@
 //! Layers of decoders: grouped-query attention and a gated feed-forward, each behind an RMS norm and inside a residual sum.
 //! Source: Touvron et al. 2023 (Llama); names as in its published checkpoints.
 
-use super::parts;
 use crate::error::Error;
 use crate::nn;
 use griffinfly_ir::graph::{Graph, Value};
-use griffinfly_ir::ops::RotaryStyle;
+use griffinfly_ir::ops::{AttentionOptions, RotaryStyle};
 
 /// What the layers of a decoder have in common.
 #[derive(Clone, Copy)]
@@ -59,32 +58,37 @@ impl Decoder {
     }
 
     fn attend(&self, g: &mut Graph, name: &str, h: Value, source: Source) -> Value {
-        let (d, queries, keys) = (self.head_dim, self.heads * self.head_dim, self.kv_heads * self.head_dim);
-        let (seen, width) = match source {
-            Source::Own => (h, self.hidden),
-            Source::Other(value, width) => (value, width),
+        let (queries, keys) = (self.heads * self.head_dim, self.kv_heads * self.head_dim);
+        let (seen, width, options) = match source {
+            Source::Own => (h, self.hidden, AttentionOptions::causal()),
+            Source::Other(value, width) => (value, width, AttentionOptions::default()),
         };
-        let q = linear(g, &format!("{name}.q_proj"), [self.hidden, queries], h);
-        let k = linear(g, &format!("{name}.k_proj"), [width, keys], seen);
-        let v = linear(g, &format!("{name}.v_proj"), [width, keys], seen);
-        let [mut q, mut k, v] = [q, k, v].map(|x| parts::heads(g, x, d));
-        if let Some(tables) = self.rotary {
-            [q, k] = [q, k].map(|x| g.rotary_embedding(x, tables, RotaryStyle::HalfSplit));
-        }
-        let y = parts::attention(g, [q, k, v], matches!(source, Source::Own));
-        linear(g, &format!("{name}.o_proj"), [queries, self.hidden], y)
+        let project = |part: &str, inputs, outputs| linear(&format!("{name}.{part}_proj"), inputs, outputs);
+        let projections = [
+            project("q", self.hidden, queries),
+            project("k", width, keys),
+            project("v", width, keys),
+            project("o", queries, self.hidden),
+        ];
+        let attention = nn::MultiHeadAttention::new(projections, self.heads).kv_heads(self.kv_heads);
+        let attention = attention.options(options);
+        let attention = match self.rotary {
+            Some(tables) => attention.rotary(tables, RotaryStyle::HalfSplit),
+            None => attention,
+        };
+        attention.apply_across(g, h, seen)
     }
 
     /// `down(silu(gate(h)) * up(h))`.
     fn feed_forward(&self, g: &mut Graph, name: &str, h: Value) -> Value {
-        let gate = linear(g, &format!("{name}.gate_proj"), [self.hidden, self.ffn], h);
-        let up = linear(g, &format!("{name}.up_proj"), [self.hidden, self.ffn], h);
+        let gate = linear(&format!("{name}.gate_proj"), self.hidden, self.ffn).apply(g, h);
+        let up = linear(&format!("{name}.up_proj"), self.hidden, self.ffn).apply(g, h);
         let gate = gate.silu(g);
         let product = g.mul(gate, up);
-        linear(g, &format!("{name}.down_proj"), [self.ffn, self.hidden], product)
+        linear(&format!("{name}.down_proj"), self.ffn, self.hidden).apply(g, product)
     }
 }
 
-fn linear(g: &mut Graph, name: &str, [inputs, outputs]: [usize; 2], x: Value) -> Value {
-    nn::Linear::new(name, inputs, outputs).bias(false).apply(g, x)
+fn linear(name: &str, inputs: usize, outputs: usize) -> nn::Linear {
+    nn::Linear::new(name, inputs, outputs).bias(false)
 }

@@ -53,6 +53,33 @@ impl LlamaConfig {
         }
     }
 
+    /// SmolLM2-360M: 361,821,120 parameters.
+    #[must_use]
+    pub fn smollm2_360m(batch: usize, sequence: usize) -> LlamaConfig {
+        LlamaConfig {
+            hidden: 960,
+            layers: 32,
+            heads: 15,
+            kv_heads: 5,
+            ffn: 2560,
+            ..LlamaConfig::smollm2_135m(batch, sequence)
+        }
+    }
+
+    /// SmolLM2-1.7B: 1,711,376,384 parameters.
+    #[must_use]
+    pub fn smollm2_1_7b(batch: usize, sequence: usize) -> LlamaConfig {
+        LlamaConfig {
+            hidden: 2048,
+            layers: 24,
+            heads: 32,
+            kv_heads: 32,
+            ffn: 8192,
+            rope_base: 1.3e5,
+            ..LlamaConfig::smollm2_135m(batch, sequence)
+        }
+    }
+
     /// The model: inputs `ids [N, S]` and `label [N, S]` (the next token of each, so already shifted), output logits
     /// `[N, S, vocab]`, mean cross-entropy over all tokens.
     ///

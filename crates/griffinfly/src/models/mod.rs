@@ -6,18 +6,21 @@
 mod action_expert;
 mod decoder;
 mod digits;
+mod dinov3;
 mod llama;
-mod parts;
+mod reconstruction;
 mod resnet;
 mod unet;
 mod whisper;
 
 pub use action_expert::ActionExpertConfig;
 pub use digits::{DigitsModel, digits};
+pub use dinov3::DinoV3Config;
 pub use llama::LlamaConfig;
+pub use reconstruction::ReconstructionConfig;
 pub use resnet::ResNetConfig;
 pub use unet::UNetConfig;
-pub use whisper::WhisperEncoderConfig;
+pub use whisper::{WhisperConfig, WhisperEncoderConfig};
 
 use crate::definition::{GraphExt, InferenceGraph, TrainingGraph};
 use crate::error::Error;
@@ -71,5 +74,14 @@ fn check_multiple(what: &'static str, value: usize, of: usize, of_what: &str) ->
         return Ok(());
     }
     let reason = format!("it must be a multiple of {of_what}, which is {of}");
+    Err(Error::Value { what, value: value.to_string(), reason })
+}
+
+/// Refuses a number above another one.
+fn check_at_most(what: &'static str, value: usize, most: usize, of_what: &str) -> Result<(), Error> {
+    if value <= most {
+        return Ok(());
+    }
+    let reason = format!("it must be at most {of_what}, which is {most}");
     Err(Error::Value { what, value: value.to_string(), reason })
 }

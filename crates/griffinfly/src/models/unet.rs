@@ -1,7 +1,7 @@
 //! A diffusion U-Net of three levels with spatial transformers at the two lower ones, conditioned on time and on a context.
 //! Source: Rombach et al. 2021, scaled down, one residual block per stage.
 
-use super::{Model, check_multiple, check_numbers, parts};
+use super::{Model, check_multiple, check_numbers};
 use crate::error::Error;
 use crate::nn;
 use griffinfly_ir::graph::{Graph, Value};
@@ -115,8 +115,8 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn linear(&mut self, name: &str, [inputs, outputs]: [usize; 2], bias: bool, x: Value) -> Value {
-        nn::Linear::new(name, inputs, outputs).bias(bias).apply(self.g, x)
+    fn linear(&mut self, name: &str, [inputs, outputs]: [usize; 2], x: Value) -> Value {
+        nn::Linear::new(name, inputs, outputs).apply(self.g, x)
     }
 
     fn conv(
@@ -140,8 +140,8 @@ impl Builder<'_> {
 
     fn embed(&mut self, time: Value) -> Value {
         let (inputs, width) = (self.c.time_inputs, self.c.time_width);
-        let t = self.linear("time_mlp.fc1", [inputs, width], true, time).silu(self.g);
-        self.linear("time_mlp.fc2", [width, width], true, t)
+        let t = self.linear("time_mlp.fc1", [inputs, width], time).silu(self.g);
+        self.linear("time_mlp.fc2", [width, width], t)
     }
 
     /// Twice the height and width, then the skip's channels behind its own.
@@ -160,7 +160,7 @@ impl Builder<'_> {
         let n = |part: &str| format!("{name}.{part}");
         let h = self.norm(&n("norm1"), inputs, x).silu(self.g);
         let h = self.conv(&n("conv1"), [inputs, outputs], [3, 1], h);
-        let t = self.linear(&n("time_proj"), [self.c.time_width, outputs], true, self.time);
+        let t = self.linear(&n("time_proj"), [self.c.time_width, outputs], self.time);
         let t = self.g.insert_axes(t, &[2, 3]);
         let h = self.g.add(h, t);
         let h = self.norm(&n("norm2"), outputs, h).silu(self.g);
@@ -184,8 +184,8 @@ impl Builder<'_> {
         let h = self.attend(&n("transformer.cross_attn"), width, [h, self.context], self.c.context_width);
         let tokens = self.g.add(tokens, h);
         let h = self.layer_norm(&n("transformer.norm3"), width, tokens);
-        let h = self.linear(&n("transformer.ff.fc1"), [width, 4 * width], true, h).gelu_tanh(self.g);
-        let h = self.linear(&n("transformer.ff.fc2"), [4 * width, width], true, h);
+        let h = self.linear(&n("transformer.ff.fc1"), [width, 4 * width], h).gelu_tanh(self.g);
+        let h = self.linear(&n("transformer.ff.fc2"), [4 * width, width], h);
         let tokens = self.g.add(tokens, h);
         let h = self.g.permute(tokens, &[0, 2, 1]);
         let h = self.g.split_axis(h, 2, &[0, side]);
@@ -194,12 +194,10 @@ impl Builder<'_> {
     }
 
     fn attend(&mut self, name: &str, width: usize, [h, seen]: [Value; 2], seen_width: usize) -> Value {
-        let q = self.linear(&format!("{name}.q_proj"), [width, width], false, h);
-        let k = self.linear(&format!("{name}.k_proj"), [seen_width, width], false, seen);
-        let v = self.linear(&format!("{name}.v_proj"), [seen_width, width], false, seen);
-        let head_dim = self.c.head_dim;
-        let qkv = [q, k, v].map(|x| parts::heads(self.g, x, head_dim));
-        let y = parts::attention(self.g, qkv, false);
-        self.linear(&format!("{name}.out_proj"), [width, width], false, y)
+        let inputs = [("q", width), ("k", seen_width), ("v", seen_width), ("out", width)];
+        let projections = inputs
+            .map(|(part, inputs)| nn::Linear::new(format!("{name}.{part}_proj"), inputs, width).bias(false));
+        let attention = nn::MultiHeadAttention::new(projections, width / self.c.head_dim);
+        attention.apply_across(self.g, h, seen)
     }
 }

@@ -15,12 +15,14 @@
 //! assert_eq!(g.dims(y), [8, 10]);
 //! ```
 
+mod attention;
 mod conv;
 mod embedding;
 mod linear;
 mod norm;
 mod pool;
 
+pub use attention::MultiHeadAttention;
 pub use conv::{Conv1d, Conv2d, ConvTranspose2d};
 pub use embedding::Embedding;
 pub use linear::Linear;

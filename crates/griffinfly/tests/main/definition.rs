@@ -1,7 +1,10 @@
 //! One graph, two uses; layers have PyTorch's names and shapes.
 
 use crate::fixtures::{NUMBERS, small};
-use griffinfly::{Device, Error, Graph, GraphExt, Init, Input, Optimizer, Session, Trainer, Weights, nn};
+use griffinfly::{
+    AttentionOptions, Device, Error, Graph, GraphExt, Init, Input, Optimizer, RotaryStyle, Session, Trainer,
+    Weights, nn,
+};
 
 #[test]
 fn layers_have_the_names_and_shapes_of_pytorch() {
@@ -70,6 +73,52 @@ fn layers_over_channels_have_the_names_and_shapes_of_pytorch() {
         ("line_conv.weight", &[9, 2, 3]),
     ];
     assert!(shapes.iter().map(|(n, d)| (n.as_str(), d.as_slice())).eq(expected), "{shapes:?}");
+}
+
+#[test]
+fn attention_layers_take_the_names_of_their_projections() {
+    let mut g = Graph::new();
+    let (x, memory) = (g.input("x", [2, 5, 12]), g.input("memory", [2, 7, 12]));
+    let tables = g.rotary_constants(5, 6, 10_000.0);
+    let attention = |name: &str| {
+        let project =
+            |part: &str, inputs, outputs| nn::Linear::new(format!("{name}.{part}"), inputs, outputs);
+        let [q, k, v] = [("q_proj", 24), ("k_proj", 12), ("v_proj", 12)]
+            .map(|(part, outputs)| project(part, 12, outputs));
+        let parts = [q, k.bias(false), v.bias(false), project("o_proj", 24, 12)];
+        nn::MultiHeadAttention::new(parts, 4).kv_heads(2)
+    };
+    let own = attention("own").options(AttentionOptions::causal()).rotary(tables, RotaryStyle::HalfSplit);
+    let y = own.apply(&mut g, x);
+    let y = attention("across").apply_across(&mut g, y, memory);
+    assert_eq!(g.dims(y), [2, 5, 12]);
+    g.finish().unwrap();
+    let weights = Weights::empty(&Device::host(), &g).unwrap();
+    let shapes: Vec<(&str, &[usize])> = weights.names().map(|n| (n, weights.dims(n).unwrap())).collect();
+    let expected: [(&str, &[usize]); 6] = [
+        ("own.q_proj.weight", &[24, 12]),
+        ("own.q_proj.bias", &[24]),
+        ("own.k_proj.weight", &[12, 12]),
+        ("own.v_proj.weight", &[12, 12]),
+        ("own.o_proj.weight", &[12, 24]),
+        ("own.o_proj.bias", &[12]),
+    ];
+    assert_eq!(shapes[..6], expected);
+    assert_eq!(shapes.len(), 12);
+}
+
+#[test]
+fn attention_layers_refuse_heads_that_do_not_divide() {
+    let refused = |heads, kv_heads| {
+        let mut g = Graph::new();
+        let x = g.input("x", [1, 3, 12]);
+        let projections = ["q", "k", "v", "o"].map(|part| nn::Linear::new(part, 12, 12));
+        nn::MultiHeadAttention::new(projections, heads).kv_heads(kv_heads).apply(&mut g, x);
+        g.finish().unwrap_err().to_string()
+    };
+    assert!(refused(5, 5).contains("12"), "{}", refused(5, 5));
+    assert!(refused(4, 3).contains("4 query heads"), "{}", refused(4, 3));
+    assert!(refused(0, 0).contains("12"), "{}", refused(0, 0));
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use griffinfly::ir::layout::parameters;
 use griffinfly::models::{
-    ActionExpertConfig, LlamaConfig, Model, ResNetConfig, UNetConfig, WhisperEncoderConfig,
+    ActionExpertConfig, DinoV3Config, LlamaConfig, Model, ReconstructionConfig, ResNetConfig, UNetConfig,
+    WhisperConfig, WhisperEncoderConfig,
 };
 use griffinfly::{Device, Error, Session, Weights};
 
@@ -14,6 +15,10 @@ fn count(model: &Model) -> usize {
 fn the_published_models_have_their_parameters_and_shapes() {
     let llama = LlamaConfig::smollm2_135m(1, 8).build().unwrap();
     assert_eq!((count(&llama), llama.graph.dims(llama.output)), (134_515_008, &[1, 8, 49_152][..]));
+    let llama = LlamaConfig::smollm2_360m(2, 4).build().unwrap();
+    assert_eq!((count(&llama), llama.graph.dims(llama.output)), (361_821_120, &[2, 4, 49_152][..]));
+    let llama = LlamaConfig::smollm2_1_7b(1, 4).build().unwrap();
+    assert_eq!((count(&llama), llama.graph.dims(llama.output)), (1_711_376_384, &[1, 4, 49_152][..]));
     let expert = ActionExpertConfig::smolvla(3, 50).build().unwrap();
     assert_eq!((count(&expert), expert.graph.dims(expert.output)), (99_848_592, &[3, 50, 32][..]));
     let unet = UNetConfig::small_diffusion(2).build().unwrap();
@@ -22,6 +27,98 @@ fn the_published_models_have_their_parameters_and_shapes() {
     assert_eq!((count(&resnet), resnet.graph.dims(resnet.output)), (25_530_472, &[4, 1000][..]));
     let whisper = WhisperEncoderConfig::tiny(1).build().unwrap();
     assert_eq!((count(&whisper), whisper.graph.dims(whisper.output)), (8_208_384, &[1, 1500, 384][..]));
+    let dino = DinoV3Config::vits16(2, 224, 160).build().unwrap();
+    assert_eq!((count(&dino), dino.graph.dims(dino.output)), (21_596_544, &[2, 5 + 14 * 10, 384][..]));
+    let decoder = ReconstructionConfig::dinov3_vits16(3).build().unwrap();
+    assert_eq!((count(&decoder), decoder.graph.dims(decoder.output)), (2_012_547, &[3, 3, 224, 224][..]));
+}
+
+/// Names and shapes of the parameters, sorted.
+fn table(model: &Model) -> Vec<(String, Vec<usize>)> {
+    let mut table: Vec<_> = parameters(&model.graph).into_iter().map(|p| (p.name, p.ty.dims)).collect();
+    table.sort();
+    table
+}
+
+/// Whisper's decoder has two attentions per layer, whose keys have no bias; its head is the embedding's table.
+#[test]
+fn whisper_has_the_parameters_of_its_checkpoint_whatever_it_is_built_for() {
+    let config = WhisperConfig::tiny(1, 7);
+    let [full, encoder, decoder] =
+        [config.build().unwrap(), config.build_encoder().unwrap(), config.build_decoder().unwrap()];
+    assert_eq!(count(&full), 37_760_640);
+    assert_eq!(full.graph.dims(full.output), [1, 7, 51_865]);
+    assert_eq!(encoder.graph.dims(encoder.output), [1, 1500, 384]);
+    assert_eq!(decoder.graph.dims(decoder.output), [1, 7, 51_865]);
+    assert_eq!(parameters(&full.graph), parameters(&encoder.graph));
+    assert_eq!(parameters(&full.graph), parameters(&decoder.graph));
+    let (all, alone) = (table(&full), table(&config.encoder.build().unwrap()));
+    let (of_encoder, of_decoder): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|(name, _)| name.starts_with("model.encoder."));
+    assert_eq!(of_encoder, alone);
+    let mut expected: Vec<(String, Vec<usize>)> = vec![
+        ("model.decoder.embed_tokens.weight".into(), vec![51_865, 384]),
+        ("model.decoder.embed_positions.weight".into(), vec![448, 384]),
+    ];
+    let mut put = |part: &str, weight: &[usize], bias: bool| {
+        expected.push((format!("model.decoder.{part}.weight"), weight.to_vec()));
+        expected.extend(bias.then(|| (format!("model.decoder.{part}.bias"), vec![weight[0]])));
+    };
+    put("layer_norm", &[384], true);
+    for i in 0..4 {
+        for attention in ["self_attn", "encoder_attn"] {
+            for projection in ["q", "k", "v", "out"] {
+                let name = format!("layers.{i}.{attention}.{projection}_proj");
+                put(&name, &[384, 384], projection != "k");
+            }
+            put(&format!("layers.{i}.{attention}_layer_norm"), &[384], true);
+        }
+        put(&format!("layers.{i}.fc1"), &[1536, 384], true);
+        put(&format!("layers.{i}.fc2"), &[384, 1536], true);
+        put(&format!("layers.{i}.final_layer_norm"), &[384], true);
+    }
+    expected.sort();
+    assert_eq!(of_decoder, expected);
+}
+
+#[test]
+fn dinov3_has_the_parameters_of_its_checkpoint() {
+    let model = DinoV3Config::vits16(1, 32, 48).build().unwrap();
+    let mut expected: Vec<(String, Vec<usize>)> = vec![
+        ("embeddings.cls_token".into(), vec![1, 1, 384]),
+        ("embeddings.mask_token".into(), vec![1, 1, 384]),
+        ("embeddings.register_tokens".into(), vec![1, 4, 384]),
+        ("embeddings.patch_embeddings.weight".into(), vec![384, 3, 16, 16]),
+        ("embeddings.patch_embeddings.bias".into(), vec![384]),
+        ("norm.weight".into(), vec![384]),
+        ("norm.bias".into(), vec![384]),
+    ];
+    for i in 0..12 {
+        let mut put =
+            |part: &str, dims: &[usize]| expected.push((format!("layer.{i}.{part}"), dims.to_vec()));
+        for norm in ["norm1", "norm2"] {
+            put(&format!("{norm}.weight"), &[384]);
+            put(&format!("{norm}.bias"), &[384]);
+        }
+        for projection in ["q", "k", "v", "o"] {
+            put(&format!("attention.{projection}_proj.weight"), &[384, 384]);
+        }
+        for projection in ["q", "v", "o"] {
+            put(&format!("attention.{projection}_proj.bias"), &[384]);
+        }
+        for scale in ["layer_scale1.lambda1", "layer_scale2.lambda1"] {
+            put(scale, &[384]);
+        }
+        put("mlp.up_proj.weight", &[1536, 384]);
+        put("mlp.up_proj.bias", &[1536]);
+        put("mlp.down_proj.weight", &[384, 1536]);
+        put("mlp.down_proj.bias", &[384]);
+    }
+    expected.sort();
+    assert_eq!(table(&model), expected);
+    let features = DinoV3Config::vits16(1, 32, 48).build_features(3).unwrap();
+    assert_eq!(parameters(&features.graph), parameters(&model.graph));
+    assert_eq!(features.graph.dims(features.output), [1, 11, 384]);
 }
 
 fn refused(model: Result<Model, Error>, words: &[&str]) {
@@ -54,6 +151,39 @@ fn configurations_that_mean_nothing_are_refused() {
     refused(ResNetConfig { blocks: vec![1, 0], ..ResNetConfig::resnet50(1) }.build(), &["blocks is 0"]);
     refused(WhisperEncoderConfig { frames: 7, ..WhisperEncoderConfig::tiny(1) }.build(), &["frames is 7"]);
     refused(WhisperEncoderConfig { heads: 5, ..WhisperEncoderConfig::tiny(1) }.build(), &["width is 384"]);
+    let whisper = || WhisperConfig::tiny(1, 8);
+    refused(WhisperConfig::tiny(1, 449).build(), &["tokens is 449", "at most positions, which is 448"]);
+    refused(WhisperConfig { vocab: 0, ..whisper() }.build_decoder(), &["vocab is 0"]);
+    refused(WhisperConfig { layers: 0, ..whisper() }.build_encoder(), &["layers is 0"]);
+    let encoder = WhisperEncoderConfig { heads: 7, ..WhisperEncoderConfig::tiny(1) };
+    refused(WhisperConfig { encoder, ..whisper() }.build(), &["width is 384", "heads, which is 7"]);
+}
+
+#[test]
+fn vision_configurations_that_mean_nothing_are_refused() {
+    let dino = || DinoV3Config::vits16(1, 224, 224);
+    refused(DinoV3Config::vits16(1, 230, 224).build(), &["height is 230", "multiple of patch, which is 16"]);
+    refused(DinoV3Config::vits16(1, 224, 8).build(), &["width is 8", "patch, which is 16"]);
+    refused(DinoV3Config { heads: 5, ..dino() }.build(), &["hidden is 384", "heads, which is 5"]);
+    refused(DinoV3Config { heads: 64, ..dino() }.build(), &["hidden / heads is 6", "multiple of"]);
+    refused(DinoV3Config { registers: 0, ..dino() }.build(), &["registers is 0"]);
+    refused(DinoV3Config { eps: f32::NAN, ..dino() }.build(), &["eps"]);
+    refused(dino().build_features(0), &["depth is 0"]);
+    refused(dino().build_features(13), &["depth is 13", "layers, which is 12"]);
+    let large = DinoV3Config { patch: 1, ..DinoV3Config::vits16(1, 1 << 20, 1 << 20) };
+    refused(large.build(), &["number of angles is"]);
+    let decoder = || ReconstructionConfig::dinov3_vits16(1);
+    refused(ReconstructionConfig { rows: 0, ..decoder() }.build(), &["rows is 0"]);
+    refused(
+        ReconstructionConfig { groups: 48, ..decoder() }.build(),
+        &["channels is 256", "groups, which is 48"],
+    );
+    refused(ReconstructionConfig { stages: vec![], ..decoder() }.build(), &["number of stages is 0"]);
+    refused(
+        ReconstructionConfig { stages: vec![vec![8], vec![]], ..decoder() }.build(),
+        &["of a stage is 0"],
+    );
+    refused(ReconstructionConfig { prefix: usize::MAX, ..decoder() }.build(), &["prefix is"]);
 }
 
 #[test]
