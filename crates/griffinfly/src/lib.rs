@@ -32,7 +32,7 @@
 //! | `tensors`, `weights`, `checkpoint` | named tensors in device memory; parameters; files |
 //! | `inputs`, `outputs`, `runner` | what goes in and out of a step, checked; a program bound to memory |
 //! | `session`, `trainer` | the two things users run |
-//! | [`data`], [`models`] | the embedded digits and the models of the demo |
+//! | [`data`], [`models`] | the embedded digits; the model of the demo and known architectures |
 //!
 //! Invariants: no call panics on bad input; a failed call leaves parameters, state, step and files as they were, or says
 //! that the device is lost; the same seed, program and device give the same bits.

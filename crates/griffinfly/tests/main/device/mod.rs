@@ -2,6 +2,7 @@
 //! the loader finds (choose one with `VK_DRIVER_FILES`).
 
 mod agreement;
+mod architectures;
 mod fresh_process;
 mod ids;
 mod memory;
