@@ -2,6 +2,7 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
+mod attention;
 mod digits;
 mod golden;
 mod guard;

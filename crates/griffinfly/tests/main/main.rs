@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod again;
+mod architectures;
 mod batch_norm;
 mod checkpoint;
 mod definition;
