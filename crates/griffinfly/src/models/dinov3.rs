@@ -1,7 +1,7 @@
 //! The vision transformer of DINOv3: class and register tokens before the patches, axial rotary embedding of the patches,
 //! LayerScale. Source: Siméoni et al. 2025; names as in the checkpoints published for `transformers`.
 
-use super::{Model, check_at_most, check_multiple, check_numbers};
+use super::{Model, check_at_most, check_multiple, check_numbers, check_rotary};
 use crate::error::Error;
 use crate::nn;
 use griffinfly_ir::graph::{Graph, Init, Value};
@@ -11,8 +11,6 @@ use std::f64::consts::TAU;
 
 /// Channels of an image.
 const CHANNELS: usize = 3;
-/// The most angles a table of positions may have.
-const ANGLES: usize = 1 << 28;
 
 /// A vision transformer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,7 +63,7 @@ impl DinoV3Config {
     ///
     /// # Errors
     /// Numbers that are 0 or beyond all limits, an image that is not made of patches, a state that heads do not divide, heads
-    /// whose width is no multiple of 4.
+    /// whose width is no multiple of 4, a base that is not positive.
     pub fn build(&self) -> Result<Model, Error> {
         self.build_with(None)
     }
@@ -107,8 +105,7 @@ impl DinoV3Config {
         check_multiple("width", width, patch, "patch")?;
         check_multiple("hidden", hidden, heads, "heads")?;
         check_multiple("hidden / heads", hidden / heads, 4, "the members of two rotated pairs")?;
-        let angles = (self.prefix() + self.patches()).saturating_mul(hidden / heads / 2);
-        check_at_most("the number of angles", angles, ANGLES, "the limit")
+        check_rotary(self.prefix() + self.patches(), hidden / heads, self.rope_base)
     }
 
     /// Tokens before those of the patches.

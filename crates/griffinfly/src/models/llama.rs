@@ -1,7 +1,7 @@
 //! Decoder-only language models of the Llama family, input embedding and output head tied.
 
 use super::decoder::{Decoder, Source};
-use super::{Model, check_numbers};
+use super::{Model, check_numbers, check_rotary};
 use crate::error::Error;
 use crate::nn;
 use griffinfly_ir::graph::Graph;
@@ -84,12 +84,13 @@ impl LlamaConfig {
     /// `[N, S, vocab]`, mean cross-entropy over all tokens.
     ///
     /// # Errors
-    /// Numbers that are 0 or beyond all limits, query heads that are no multiple of the others.
+    /// Numbers that are 0 or beyond all limits, query heads that are no multiple of the others, a base that is not positive.
     pub fn build(&self) -> Result<Model, Error> {
         let LlamaConfig { batch, sequence, vocab, hidden, layers, .. } = *self;
         check_numbers(&[("batch", batch), ("sequence", sequence), ("vocab", vocab), ("layers", layers)])?;
         let mut decoder = self.decoder();
         decoder.check()?;
+        check_rotary(sequence, self.head_dim, self.rope_base)?;
         let mut g = Graph::new();
         decoder.rotary = Some(g.rotary_constants(sequence, self.head_dim, self.rope_base));
         let (ids, label) = (g.input_ids("ids", [batch, sequence]), g.input_ids("label", [batch, sequence]));

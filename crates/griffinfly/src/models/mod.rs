@@ -85,3 +85,15 @@ fn check_at_most(what: &'static str, value: usize, most: usize, of_what: &str) -
     let reason = format!("it must be at most {of_what}, which is {most}");
     Err(Error::Value { what, value: value.to_string(), reason })
 }
+
+/// The most angles a table of positions may have.
+const ANGLES: usize = 1 << 28;
+
+/// Refuses rotary embeddings whose tables are no numbers, or more than a host holds.
+fn check_rotary(positions: usize, width: usize, base: f64) -> Result<(), Error> {
+    if !(base.is_finite() && base > 0.0) {
+        let reason = "it must be a positive number".into();
+        return Err(Error::Value { what: "rope_base", value: base.to_string(), reason });
+    }
+    check_at_most("the number of angles", positions.saturating_mul(width / 2), ANGLES, "the limit")
+}

@@ -111,15 +111,8 @@ fn whisper_is_split_into_its_halves() {
 }
 
 fn dinov3_config() -> DinoV3Config {
-    let small = DinoV3Config {
-        patch: 4,
-        hidden: 24,
-        layers: 2,
-        heads: 2,
-        ffn: 40,
-        ..DinoV3Config::vits16(2, 12, 20)
-    };
-    DinoV3Config { registers: 4, ..small }
+    let (patch, hidden, layers, heads, ffn) = (4, 24, 2, 2, 40);
+    DinoV3Config { patch, hidden, layers, heads, ffn, ..DinoV3Config::vits16(2, 12, 20) }
 }
 
 /// DINOv3's output on a device, and the gradients of its distance from a target.

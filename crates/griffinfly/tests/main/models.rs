@@ -137,6 +137,10 @@ fn configurations_that_mean_nothing_are_refused() {
     refused(LlamaConfig { head_dim: 63, ..llama() }.build(), &["head_dim is 63"]);
     refused(LlamaConfig { hidden: usize::MAX, ..llama() }.build(), &["hidden is"]);
     refused(LlamaConfig { eps: f32::NAN, ..llama() }.build(), &["eps"]);
+    refused(LlamaConfig { rope_base: 0.0, ..llama() }.build(), &["rope_base is 0", "positive"]);
+    refused(LlamaConfig { rope_base: f64::NAN, ..llama() }.build(), &["rope_base is NaN"]);
+    let endless = LlamaConfig { sequence: 1 << 20, head_dim: 1 << 20, ..llama() };
+    refused(endless.build(), &["number of angles is 549755813888", "at most the limit, which is"]);
     refused(ActionExpertConfig { tokens: 0, ..ActionExpertConfig::smolvla(1, 1) }.build(), &["tokens is 0"]);
     refused(
         UNetConfig { side: 30, ..UNetConfig::small_diffusion(1) }.build(),
@@ -172,6 +176,7 @@ fn vision_configurations_that_mean_nothing_are_refused() {
     refused(dino().build_features(13), &["depth is 13", "layers, which is 12"]);
     let large = DinoV3Config { patch: 1, ..DinoV3Config::vits16(1, 1 << 20, 1 << 20) };
     refused(large.build(), &["number of angles is"]);
+    refused(DinoV3Config { rope_base: -1.0, ..dino() }.build(), &["rope_base is -1"]);
     let decoder = || ReconstructionConfig::dinov3_vits16(1);
     refused(ReconstructionConfig { rows: 0, ..decoder() }.build(), &["rows is 0"]);
     refused(
