@@ -49,10 +49,10 @@ pub(crate) fn page(files: &[PathBuf], plan: Option<&Path>) -> Result<String, Ben
         INTRODUCTION.to_owned(),
         runs(&results),
         agreement(&comparison),
-        disagreements(&comparison),
+        disagreements(&comparison, NAMED),
         times(&comparison),
         plan.map(|plan| memory(&plan, &comparison)).unwrap_or_default(),
-        programs(&comparison),
+        programs(comparison.ours.iter()),
     ];
     Ok(parts.concat())
 }
@@ -63,6 +63,9 @@ const INTRODUCTION: &str = "\
 Written by `griffinfly-bench report` from the records in `bench/results`; protocol and gates are in
 [bench/README.md](../../bench/README.md). Times are wall-clock medians with quartiles, in milliseconds.
 ";
+
+/// Tensors named on the page per cell that does not pass.
+const NAMED: usize = 2;
 
 /// Both engines' errors side by side.
 fn agreement(comparison: &Comparison<'_>) -> String {
@@ -151,4 +154,34 @@ fn memory(plan: &Run, comparison: &Comparison<'_>) -> String {
     ];
     let title = format!("Memory in MiB, planned for {} ({})", plan.device.name, plan.device.backend);
     table(&title, &header, &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(name: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("results/h200").join(name)
+    }
+
+    #[test]
+    fn the_page_is_that_of_the_records() {
+        let files = Name::ALL.map(|name| kept(&format!("{}.json", name.text())));
+        let page = page(&files, Some(&kept("plan.json"))).unwrap();
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/results/README.md");
+        assert_eq!(page, std::fs::read_to_string(path).unwrap(), "see the command in bench/README.md");
+    }
+
+    #[test]
+    fn a_cell_counts_once() {
+        let file = kept("unet.json");
+        let error = page(&[file.clone(), file], None).unwrap_err().to_string();
+        assert!(error.contains("has unet inference a second time"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_comparison_is_refused() {
+        assert!(page(&[kept("plan.json")], None).unwrap_err().to_string().contains("no record of results"));
+        assert!(page(&[kept("none.json")], None).is_err());
+    }
 }

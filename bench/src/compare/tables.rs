@@ -6,7 +6,7 @@ use super::{Comparison, Judged};
 use crate::record::{Phase, Run, quartiles};
 use std::fmt::Write as _;
 
-/// Tensors named per cell that does not pass.
+/// Tensors named on the terminal per cell that does not pass.
 const NAMED: usize = 10;
 
 /// Everything about a comparison.
@@ -16,8 +16,8 @@ pub(super) fn terminal(results: &Results) -> String {
         runs(results),
         times(&comparison),
         gates(&comparison, !results.oracles.is_empty()),
-        disagreements(&comparison),
-        programs(&comparison),
+        disagreements(&comparison, NAMED),
+        programs(comparison.ours.iter().chain(&comparison.theirs)),
     ];
     parts.concat()
 }
@@ -160,17 +160,18 @@ fn paper(verdict: &Verdict) -> String {
     verdict.paper.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn disagreements(comparison: &Comparison<'_>) -> String {
+/// What does not agree, so many tensors per cell.
+pub(super) fn disagreements(comparison: &Comparison<'_>, named: usize) -> String {
     let mut rows = Vec::new();
     for judged in comparison.ours.iter().chain(&comparison.theirs) {
         let Some(verdict) = judged.verdict else { continue };
         let cell =
             || [judged.cell.workload.text(), judged.cell.phase.text(), &judged.label()].map(String::from);
         let blank = || "".to_owned();
-        for fault in verdict.faults.iter().take(NAMED) {
+        for fault in verdict.faults.iter().take(named) {
             rows.push(cell().into_iter().chain([fault.clone(), blank(), blank(), blank()]).collect());
         }
-        for c in verdict.disagreements().take(NAMED) {
+        for c in verdict.disagreements().take(named) {
             let d = &c.difference;
             let numbers = [
                 c.name.clone(),
@@ -190,7 +191,7 @@ pub(super) fn mebibytes(bytes: Option<u64>) -> String {
     bytes.map_or_else(|| "-".into(), |b| format!("{:.0}", b as f64 / f64::from(1 << 20)))
 }
 
-pub(super) fn programs(comparison: &Comparison<'_>) -> String {
+pub(super) fn programs<'a>(cells: impl Iterator<Item = &'a Judged<'a>>) -> String {
     let row = |j: &Judged<'_>| {
         let m = j.cell.memory.as_ref();
         let p = j.cell.program;
@@ -210,7 +211,7 @@ pub(super) fn programs(comparison: &Comparison<'_>) -> String {
             format!("{} / {}", clock(j.cell.clocks_before), clock(j.cell.clocks_after)),
         ]
     };
-    let rows: Vec<_> = comparison.ours.iter().chain(&comparison.theirs).map(row).collect();
+    let rows: Vec<_> = cells.map(row).collect();
     let header = [
         "workload",
         "phase",
