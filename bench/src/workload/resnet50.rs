@@ -11,9 +11,13 @@ impl ResNet50 {
     pub(super) fn new(size: Size) -> Self {
         ResNet50(match size {
             Size::Full => ResNetConfig::resnet50(4),
-            Size::Small => {
-                ResNetConfig { batch: 2, image: 37, classes: 11, width: 4, blocks: vec![2, 2, 1, 1] }
-            }
+            Size::Small => ResNetConfig {
+                image: 37,
+                classes: 11,
+                width: 4,
+                blocks: vec![2, 2, 1, 1],
+                ..ResNetConfig::resnet50(2)
+            },
         })
     }
 

@@ -18,8 +18,9 @@ pub trait GraphExt {
     /// Build errors; a loss that is no `f32` scalar of this graph; another output named `loss`.
     fn training(&self, loss: Value) -> Result<TrainingGraph, Error>;
 
-    /// This graph as something to run: these outputs, beside those the graph declares, without dropout. What they do not
-    /// need is left out, so inputs that only the loss needs are not asked for.
+    /// This graph as something to run: these outputs, beside those the graph declares, without dropout, and with batch norms
+    /// that work from their running averages. What they do not need is left out, so inputs that only the loss needs are not
+    /// asked for.
     ///
     /// # Errors
     /// Build errors; a value of another graph; an output name used twice.
@@ -65,7 +66,9 @@ impl GraphExt for Graph {
             let reason = "name at least one".into();
             return Err(Error::Value { what: "the list of outputs", value: "empty".into(), reason });
         }
-        Ok(InferenceGraph { graph: graph.without_dropout() })
+        let graph = graph.with_running_averages().without_dropout();
+        graph.finish()?;
+        Ok(InferenceGraph { graph })
     }
 }
 

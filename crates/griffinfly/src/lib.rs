@@ -31,6 +31,7 @@
 //! | `device` | which device to use |
 //! | `tensors`, `weights`, `checkpoint` | named tensors in device memory; parameters; files |
 //! | `inputs`, `outputs`, `runner` | what goes in and out of a step, checked; a program bound to memory |
+//! | `model_state` | running averages on their way from trainers to sessions |
 //! | `session`, `trainer` | the two things users run |
 //! | [`data`], [`models`] | the embedded digits; the model of the demo and known architectures |
 //!
@@ -46,6 +47,7 @@ mod id_flag;
 mod inputs;
 pub mod inspect;
 mod memory;
+mod model_state;
 pub mod models;
 pub mod nn;
 mod outputs;

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::id_flag::IdFlag;
 use crate::inputs::{self, Input, Slot};
 use crate::memory::Memory;
+use crate::model_state::Following;
 use crate::outputs::{Data, Output, Outputs};
 use crate::tensors::{Entry, Tensors};
 use crate::weights::Weights;
@@ -28,6 +29,7 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 pub(crate) struct Runner {
     weights: Weights,
     state: Tensors,
+    following: Following,
     executor: Box<dyn Executor>,
     program: Arc<Program>,
     slots: Vec<Slot>,
@@ -44,7 +46,7 @@ pub(crate) struct Checked<'a>(Vec<(usize, Input<'a>)>);
 
 impl Runner {
     /// Compiles a graph for the device of the weights and binds it to them. `scalars` are step scalars that are not
-    /// asked of the user; neither is the key of random numbers.
+    /// asked of the user; neither is the key of random numbers. Who has some is a trainer.
     pub(crate) fn new(
         graph: &Graph,
         weights: &Weights,
@@ -73,9 +75,12 @@ impl Runner {
         let weights = weights.clone();
         let preparation = start.elapsed();
         let (prepared, timeout) = (None, TIMEOUT);
+        let mut following = Following::new(graph, &state, !scalars.is_empty());
+        following.follow(&weights, &state)?;
         Ok(Runner {
             weights,
             state,
+            following,
             executor,
             program,
             slots,
@@ -153,6 +158,7 @@ impl Runner {
     }
 
     fn submit_with(&mut self, outputs: bool) -> Result<Ticket, Error> {
+        self.following.follow(&self.weights, &self.state)?;
         let version = self.weights.version();
         let prepare = self.prepared != Some(version);
         let ticket = self.executor.submit(Sections { prepare, outputs, ..Sections::STEP })?;
@@ -168,6 +174,20 @@ impl Runner {
         if self.prepared == Some(before) {
             self.prepared = Some(after);
         }
+        self.following.give(&self.weights, after);
+    }
+
+    /// Notes that parameters and state were loaded: a trainer's state is that of the model from now on, a session's its own
+    /// until the next training step.
+    pub(crate) fn loaded(&mut self) {
+        self.weights.all_set();
+        self.following.stay(&self.weights);
+        self.following.give(&self.weights, self.weights.version());
+    }
+
+    /// Takes over the state of the model from another program over the same weights.
+    pub(crate) fn adopt(&mut self, other: &Runner) -> Result<(), Error> {
+        self.following.adopt(&self.state, (&other.following, &other.state))
     }
 
     /// Waits for a step; fails where an id made on the device was out of range, in it or before it.

@@ -34,7 +34,9 @@ impl Session {
         Session::with_weights(graph, &weights)
     }
 
-    /// A session over weights that others use too, on their device.
+    /// A session over weights that others use too, on their device. State that the graph reads and does not update, such as
+    /// the running averages of batch norms, is that of the trainer over these weights that made the last step, from run to
+    /// run.
     ///
     /// # Errors
     /// Parameters that are not those of the weights, and as [`Session::new`].
@@ -51,13 +53,14 @@ impl Session {
         Ok(Session { graph, runner, memory, seed: 0, runs: 0 })
     }
 
-    /// A session for other input dimensions over the same weights, with state of its own, the same seed and the same
-    /// wishes for memory.
+    /// A session for other input dimensions over the same weights, with the same seed and the same wishes for memory. State
+    /// that the graph updates starts anew, what it only reads (running averages) goes along.
     ///
     /// # Errors
     /// Unknown inputs, operations that do not fit the new shapes, and as [`Session::new`].
     pub fn rebind(&self, shapes: &[(&str, &[usize])]) -> Result<Session, Error> {
-        let other = Session::with_memory(self.graph.rebind(shapes)?, self.runner.weights(), self.memory)?;
+        let mut other = Session::with_memory(self.graph.rebind(shapes)?, self.runner.weights(), self.memory)?;
+        other.runner.adopt(&self.runner)?;
         Ok(Session { seed: self.seed, ..other })
     }
 
@@ -108,7 +111,7 @@ impl Session {
     }
 
     /// Loads parameters, and the state the graph has, from a checkpoint. State of an optimizer is passed over.
-    /// Everything is checked before anything changes.
+    /// Everything is checked before anything changes. State from the file stays until the next training step.
     ///
     /// # Errors
     /// An unreadable or invalid file; all names, dtypes and shapes that do not fit; device lost.
@@ -116,7 +119,7 @@ impl Session {
         let sets = [self.runner.weights().tensors(), self.runner.state()];
         let loaded = Loading { path: path.as_ref(), sets: &sets, other_state: true }.read()?;
         checkpoint::apply(&sets, &loaded)?;
-        self.runner.weights().all_set();
+        self.runner.loaded();
         Ok(())
     }
 

@@ -46,6 +46,29 @@ impl Tensors {
         Tensors { device: device.clone(), entries, index, buffers }
     }
 
+    /// Those of the tensors that are wanted, in the same memory; buffers that hold none of them are let go.
+    pub(crate) fn subset(&self, wanted: impl Fn(&str) -> bool) -> Tensors {
+        let (mut entries, mut buffers, mut arenas) = (Vec::new(), Vec::new(), BTreeMap::new());
+        for entry in self.entries.iter().filter(|entry| wanted(&entry.name)) {
+            let arena = *arenas.entry(entry.arena).or_insert_with(|| {
+                buffers.push(self.buffers[entry.arena].clone());
+                buffers.len() - 1
+            });
+            entries.push(Entry { arena, ..entry.clone() });
+        }
+        Tensors::new(&self.device, entries, buffers)
+    }
+
+    /// Takes over the values of those wanted that `other` has too, with the same type.
+    pub(crate) fn copy_from(&self, other: &Tensors, wanted: impl Fn(&str) -> bool) -> Result<(), Error> {
+        for entry in self.entries.iter().filter(|entry| wanted(&entry.name)) {
+            if let Some(theirs) = other.find(&entry.name).filter(|theirs| theirs.ty == entry.ty) {
+                self.write(entry, &other.read(theirs)?)?;
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn device(&self) -> &Device {
         &self.device
     }

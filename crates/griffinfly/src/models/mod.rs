@@ -18,7 +18,7 @@ pub use digits::{DigitsModel, digits};
 pub use dinov3::DinoV3Config;
 pub use llama::LlamaConfig;
 pub use reconstruction::ReconstructionConfig;
-pub use resnet::ResNetConfig;
+pub use resnet::{ResNetConfig, ResNetNorm, ResNetStem};
 pub use unet::UNetConfig;
 pub use whisper::{WhisperConfig, WhisperEncoderConfig};
 

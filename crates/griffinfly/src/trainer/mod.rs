@@ -58,7 +58,8 @@ impl Trainer {
         Trainer::with_weights(graph, optimizer, &weights)
     }
 
-    /// A trainer of weights that others may use too, on their device.
+    /// A trainer of weights that others may use too, on their device. State of the model, such as running averages, goes on
+    /// from where another trainer over these weights left it; moments start anew.
     ///
     /// # Errors
     /// Parameters that are not those of the weights, and as [`Trainer::new`].

@@ -38,7 +38,7 @@ impl Trainer {
             Err(faults) => faults,
         })?;
         checkpoint::apply(&sets, &loaded)?;
-        self.weights().all_set();
+        self.runner.loaded();
         if let Some((step, seed, learning_rate)) = position {
             (self.step, self.seed, self.learning_rate) = (step, seed, learning_rate);
         }

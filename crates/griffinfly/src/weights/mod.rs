@@ -3,6 +3,9 @@
 //! The layout is a function of the ordered parameter set alone, so every program over the same parameters agrees on it:
 //! trainers and sessions for any input shape share one `Weights`. The handle is cheap to clone and can be sent to threads.
 //!
+//! State of the model (running averages) belongs to the programs, because only the graph that updates it knows it. The weights
+//! know where the trainer that made the last step has its own, so that other programs over them can follow it.
+//!
 //! Invariants: a parameter without a value is known as such, and a program over it refuses to run; `version` changes
 //! whenever parameters do, which is how programs know that what they prepared from them is stale.
 
@@ -30,6 +33,15 @@ struct Inner {
     /// Parameters without a value.
     unset: Mutex<BTreeSet<String>>,
     version: AtomicU64,
+    model_state: Mutex<Option<ModelState>>,
+}
+
+/// State of the model, such as running averages, as the trainer that made the last step left it.
+#[derive(Clone)]
+pub(crate) struct ModelState {
+    pub(crate) tensors: Arc<Tensors>,
+    /// The version of the weights it belongs to.
+    pub(crate) version: u64,
 }
 
 impl Weights {
@@ -55,7 +67,8 @@ impl Weights {
         let buffers: Result<Vec<_>, _> = layout.chunks.iter().map(|b| device.backend().buffer(*b)).collect();
         let tensors = Tensors::new(device, entries, buffers?);
         let unset = Mutex::new(specs.iter().map(|p| p.name.clone()).collect());
-        Ok(Weights(Arc::new(Inner { tensors, specs, unset, version: AtomicU64::new(1) })))
+        let (version, model_state) = (AtomicU64::new(1), Mutex::new(None));
+        Ok(Weights(Arc::new(Inner { tensors, specs, unset, version, model_state })))
     }
 
     /// Weights with the initial values the graph declares. A parameter's values depend on the seed and its name only.
@@ -160,6 +173,16 @@ impl Weights {
     /// Notes that parameters changed, and gives the new version.
     pub(crate) fn changed(&self) -> u64 {
         self.0.version.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// The state of the model that goes with the parameters, if a trainer made steps or went on from a checkpoint.
+    pub(crate) fn model_state(&self) -> Option<ModelState> {
+        self.0.model_state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes who has the state of the model.
+    pub(crate) fn set_model_state(&self, state: ModelState) {
+        *self.0.model_state.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
     }
 
     /// Notes that every parameter has a value.

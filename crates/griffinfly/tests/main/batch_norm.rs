@@ -1,4 +1,4 @@
-//! Batch norm from training to inference: running averages, checkpoints, folding.
+//! Batch norm from training to inference: running averages, checkpoints, sessions beside a trainer, folding.
 
 use crate::checkpoint::{parts, put};
 use crate::fixtures::Scratch;
@@ -93,6 +93,119 @@ fn running_averages_go_from_training_to_inference() {
     let [z, ..] = run(&mut folded);
     assert!(close(&y, &z), "{y:?} {z:?}");
     assert!(run(&mut plain)[1] == mean, "inference leaves the averages alone");
+}
+
+/// The graph of training with what the norm gives, for both uses.
+fn described_once() -> (Graph, Value, Value) {
+    let mut g = Graph::new();
+    let x = g.input("x", [2, 2, 2, 2]);
+    let h = conv().padding(1).apply(&mut g, x);
+    let y = norm(true).apply(&mut g, h);
+    let squares = g.mul(y, y);
+    let loss = g.mean_all(squares);
+    (g, y, loss)
+}
+
+fn y(session: &mut Session) -> Vec<f32> {
+    session.run(&[("x", Input::f32(&IMAGE))]).unwrap().f32("y").unwrap().to_vec()
+}
+
+#[test]
+fn inference_of_the_training_graph_works_from_the_running_averages() {
+    let (g, value, _) = described_once();
+    let graph = g.inference([("y", value)]).unwrap();
+    assert!(graph.graph().updates().is_empty());
+    let (device, scratch) = (Device::host(), Scratch::new("batch-norm-once"));
+    let mut trainer = trainer(&device);
+    trainer.step(&[("x", Input::f32(&IMAGE))]).unwrap();
+    let path = scratch.file("c.safetensors");
+    trainer.save(&path).unwrap();
+    let [mut once, mut written_out] =
+        [graph, inference(false)].map(|graph| Session::new(&device, graph).unwrap());
+    once.load(&path).unwrap();
+    written_out.load(&path).unwrap();
+    assert!(close(&y(&mut once), &run(&mut written_out)[0]));
+}
+
+#[test]
+fn sessions_follow_the_running_averages_of_the_trainer() {
+    let (device, scratch) = (Device::host(), Scratch::new("batch-norm-follow"));
+    let path = scratch.file("c.safetensors");
+    let mut trainer = trainer(&device);
+    // The session of a checkpoint has what the trainer had when it was written.
+    let saved = |trainer: &Trainer| {
+        trainer.save(&path).unwrap();
+        let mut session = Session::new(&device, inference(false)).unwrap();
+        session.load(&path).unwrap();
+        run(&mut session)
+    };
+    let before = saved(&trainer);
+    let mut session = Session::with_weights(inference(false), trainer.weights()).unwrap();
+    assert_eq!(run(&mut session), before);
+    for _ in 0..2 {
+        trainer.step(&[("x", Input::f32(&IMAGE))]).unwrap();
+        assert_eq!(run(&mut session), saved(&trainer));
+        assert_ne!(run(&mut session)[1], before[1]);
+    }
+    // One made later, one of other dimensions, one that folds, one that outlives the trainer.
+    let expected = saved(&trainer);
+    let mut later = Session::with_weights(inference(false), trainer.weights()).unwrap();
+    assert_eq!(run(&mut later), expected);
+    let mut folded = Session::with_weights(inference(true), trainer.weights()).unwrap();
+    assert!(close(&run(&mut folded)[0], &expected[0]));
+    let mut one = session.rebind(&[("x", &[1, 2, 2, 2])]).unwrap();
+    let out = one.run(&[("x", Input::f32(&IMAGE[..8]))]).unwrap();
+    assert!(close(out.f32("y").unwrap(), &expected[0][..27]));
+    let weights = trainer.weights().clone();
+    drop(trainer);
+    let mut last = Session::with_weights(inference(false), &weights).unwrap();
+    assert_eq!(run(&mut last), expected);
+}
+
+#[test]
+fn what_a_session_loads_stays_until_the_next_training_step() {
+    let (device, scratch) = (Device::host(), Scratch::new("batch-norm-stay"));
+    let path = scratch.file("c.safetensors");
+    let mut trainer = trainer(&device);
+    trainer.step(&[("x", Input::f32(&IMAGE))]).unwrap();
+    trainer.save(&path).unwrap();
+    let mut session = Session::with_weights(inference(false), trainer.weights()).unwrap();
+    let first = run(&mut session);
+    trainer.step(&[("x", Input::f32(&IMAGE))]).unwrap();
+    assert_ne!(run(&mut session)[1], first[1]);
+    session.load(&path).unwrap();
+    assert_eq!(run(&mut session), first);
+    let mut rebound = session.rebind(&[("x", &[2, 2, 2, 2])]).unwrap();
+    assert_eq!(run(&mut rebound), first);
+    trainer.step(&[("x", Input::f32(&IMAGE))]).unwrap();
+    assert_ne!(run(&mut session)[1], first[1]);
+    // A trainer that goes on from a checkpoint takes everybody back.
+    trainer.load(&path).unwrap();
+    assert_eq!([run(&mut session), run(&mut rebound)], [first.clone(), first]);
+}
+
+#[test]
+fn another_trainer_goes_on_with_the_running_averages() {
+    let device = Device::host();
+    let step = |trainer: &mut Trainer| {
+        trainer.step(&[("x", Input::f32(&IMAGE))]).unwrap();
+    };
+    let mut straight = trainer(&device);
+    straight.set_learning_rate(0.0).unwrap();
+    (0..2).for_each(|_| step(&mut straight));
+    let mut expected = Session::with_weights(inference(false), straight.weights()).unwrap();
+
+    let mut first = trainer(&device);
+    let (g, _, loss) = described_once();
+    let graph = g.training(loss).unwrap();
+    let mut second = Trainer::with_weights(graph, Optimizer::sgd(0.0), first.weights()).unwrap();
+    first.set_learning_rate(0.0).unwrap();
+    step(&mut first);
+    step(&mut second);
+    let mut session = Session::with_weights(inference(false), first.weights()).unwrap();
+    let [_, mean, variance] = run(&mut session);
+    let [_, expected_mean, expected_variance] = run(&mut expected);
+    assert!(close(&mean, &expected_mean) && close(&variance, &expected_variance));
 }
 
 fn count(header: &mut serde_json::Value, data: &mut Vec<u8>, name: &str) {

@@ -2,8 +2,8 @@
 
 use griffinfly::ir::layout::parameters;
 use griffinfly::models::{
-    ActionExpertConfig, DinoV3Config, LlamaConfig, Model, ReconstructionConfig, ResNetConfig, UNetConfig,
-    WhisperConfig, WhisperEncoderConfig,
+    ActionExpertConfig, DinoV3Config, LlamaConfig, Model, ReconstructionConfig, ResNetConfig, ResNetNorm,
+    ResNetStem, UNetConfig, WhisperConfig, WhisperEncoderConfig,
 };
 use griffinfly::{Device, Error, Session, Weights};
 
@@ -121,6 +121,61 @@ fn dinov3_has_the_parameters_of_its_checkpoint() {
     assert_eq!(features.graph.dims(features.output), [1, 11, 384]);
 }
 
+#[test]
+fn resnet_with_batch_norms_has_the_tensors_of_torchvision() {
+    let config = ResNetConfig { norm: ResNetNorm::Batch, ..ResNetConfig::resnet50(2) };
+    let model = config.build().unwrap();
+    assert_eq!(count(&model), 25_557_032);
+    let all: Vec<(&str, &[usize])> = model
+        .graph
+        .leaves()
+        .filter(|(_, l)| l.is_persistent())
+        .map(|(_, l)| (l.name.as_str(), l.ty.dims.as_slice()))
+        .collect();
+    // 53 convolutions, 53 norms of four tensors each, weight and bias of the classifier.
+    assert_eq!(all.len(), 53 + 4 * 53 + 2);
+    for expected in [
+        ("conv1.weight", &[64, 3, 7, 7][..]),
+        ("bn1.running_mean", &[64]),
+        ("layer1.0.conv1.weight", &[64, 64, 1, 1]),
+        ("layer1.0.bn3.bias", &[256]),
+        ("layer1.0.downsample.0.weight", &[256, 64, 1, 1]),
+        ("layer1.0.downsample.1.running_var", &[256]),
+        ("layer3.5.bn2.weight", &[256]),
+        ("layer4.2.bn3.running_var", &[2048]),
+        ("fc.bias", &[1000]),
+    ] {
+        assert!(all.contains(&expected), "{expected:?}");
+    }
+    assert!(!all.iter().any(|(name, _)| name.contains("fused") || name.contains("layer1.1.downsample")));
+    // Training moves every running average, inference none.
+    assert_eq!(model.training().unwrap().graph().updates().len(), 2 * 53);
+    let inference = model.inference().unwrap();
+    assert!(inference.graph().updates().is_empty());
+    let names = |g: &griffinfly::Graph| parameters(g).into_iter().map(|p| p.name).collect::<Vec<_>>();
+    assert_eq!(names(inference.graph()), names(&model.graph));
+}
+
+#[test]
+fn the_small_stem_keeps_small_images() {
+    let config = ResNetConfig {
+        channels: 1,
+        image: 8,
+        classes: 10,
+        width: 4,
+        blocks: vec![1, 1],
+        stem: ResNetStem::Small,
+        ..ResNetConfig::resnet50(2)
+    };
+    let model = config.build().unwrap();
+    assert_eq!(model.graph.dims(model.graph.leaf("image").unwrap()), [2, 1, 8, 8]);
+    assert_eq!(model.graph.dims(model.graph.leaf("conv1.weight").unwrap()), [4, 1, 3, 3]);
+    assert_eq!(model.graph.dims(model.output), [2, 10]);
+    // One image of one pixel has no variance.
+    let one = ResNetConfig { batch: 1, image: 1, norm: ResNetNorm::Batch, ..config };
+    refused(one.build(), &["variance of a channel", "more than one value"]);
+}
+
 fn refused(model: Result<Model, Error>, words: &[&str]) {
     let text = model.map(|_| ()).expect_err("refused").to_string();
     assert!(words.iter().all(|word| text.contains(word)), "{text}");
@@ -153,6 +208,7 @@ fn configurations_that_mean_nothing_are_refused() {
     refused(ResNetConfig { blocks: vec![], ..ResNetConfig::resnet50(1) }.build(), &["stages is 0"]);
     refused(ResNetConfig { blocks: vec![1; 70], ..ResNetConfig::resnet50(1) }.build(), &["stages is 70"]);
     refused(ResNetConfig { blocks: vec![1, 0], ..ResNetConfig::resnet50(1) }.build(), &["blocks is 0"]);
+    refused(ResNetConfig { channels: 0, ..ResNetConfig::resnet50(1) }.build(), &["channels is 0"]);
     refused(WhisperEncoderConfig { frames: 7, ..WhisperEncoderConfig::tiny(1) }.build(), &["frames is 7"]);
     refused(WhisperEncoderConfig { heads: 5, ..WhisperEncoderConfig::tiny(1) }.build(), &["width is 384"]);
     let whisper = || WhisperConfig::tiny(1, 8);

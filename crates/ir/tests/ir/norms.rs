@@ -154,3 +154,59 @@ fn what_does_not_fit_is_refused_with_the_numbers() {
         assert!(e.op == op && e.reason.contains(reason), "{e} should say {reason}");
     }
 }
+
+/// A batch norm of `x [2, 3]`, with a state that follows each of the given results.
+fn followed(names: &[&str], state_first: bool) -> Graph {
+    let mut g = Graph::new();
+    let x = g.input("x", [2, 3]);
+    let weights = [1.0, 0.0].map(|v| g.splat(v, [3]));
+    let mut states = Vec::new();
+    if state_first {
+        states.extend(names.iter().map(|name| g.state(name, [3], 0.5)));
+    }
+    let [y, mean, variance] = g.batch_norm(x, weights, 1e-5);
+    if !state_first {
+        states.extend(names.iter().map(|name| g.state(name, [3], 0.5)));
+    }
+    for (running, statistic) in states.into_iter().zip([mean, variance]) {
+        g.update_running(running, statistic, 0.25);
+    }
+    g.output("y", y);
+    g.finish().unwrap();
+    g
+}
+
+#[test]
+fn inference_works_from_the_averages_that_training_keeps() {
+    let f =
+        |g: &Graph| feeds(g, &[("x", &[1.0, 2.0, 3.0, 5.0, 8.0, 13.0]), ("m", &[0.5; 3]), ("v", &[4.0; 3])]);
+    let g = followed(&["m", "v"], true);
+    let still = g.with_running_averages();
+    still.finish().unwrap();
+    assert!(still.updates().is_empty() && still.verify().is_empty());
+    let found = by_reference(&still, &f(&still)).remove(0);
+    let expected: Vec<f64> =
+        [1.0, 2.0, 3.0, 5.0, 8.0, 13.0].iter().map(|x| (x - 0.5) / (4.0_f64 + 1e-5).sqrt()).collect();
+    assert_close(&found, &expected, 1e-6);
+    assert_eq!(still.with_running_averages().to_string(), still.to_string());
+    // Where one average is not kept, or belongs to no batch norm, there is nothing to work from.
+    let half = followed(&["m"], true);
+    assert_eq!(half.with_running_averages().to_string(), half.to_string());
+    let mut other = Graph::new();
+    let (x, count) = (other.input("x", [3]), other.state("count", [3], 0.0));
+    other.update_running(count, x, 0.5);
+    assert_eq!(other.with_running_averages().updates().len(), 1);
+    let late = followed(&["m", "v"], false).with_running_averages();
+    assert!(late.finish().unwrap_err().to_string().contains("declare 'm' before"));
+}
+
+#[test]
+fn updates_that_are_no_averages_stay() {
+    let mut g = followed(&["m", "v"], true);
+    let steps = g.state("steps", [], 0.0);
+    let one = g.scalar(1.0);
+    let next = g.add(steps, one);
+    g.update(steps, next);
+    let still = g.with_running_averages();
+    assert_eq!((g.updates().len(), still.updates().len()), (3, 1));
+}

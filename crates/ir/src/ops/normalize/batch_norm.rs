@@ -114,16 +114,4 @@ impl Graph {
         let moved = self.mul(mean, scale);
         [scale, self.sub(beta, moved)]
     }
-
-    /// Declares that `running`, a state, follows `value`: after the step it is `running + momentum (value - running)`.
-    #[track_caller]
-    pub fn update_running(&mut self, running: Value, value: Value, momentum: f32) {
-        let distance = self.sub(value, running);
-        if distance.is_poison() {
-            return;
-        }
-        let moved = self.scale(distance, momentum);
-        let next = self.add(running, moved);
-        self.update(running, next);
-    }
 }

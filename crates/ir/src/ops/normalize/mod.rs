@@ -9,6 +9,7 @@ mod log_softmax;
 mod norm;
 mod norm_grad;
 mod rms_norm;
+mod running;
 mod softmax;
 mod split;
 
