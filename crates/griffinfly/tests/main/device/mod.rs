@@ -6,6 +6,7 @@ mod architectures;
 mod fresh_process;
 mod ids;
 mod memory;
+mod overfit;
 mod random;
 mod resume;
 
