@@ -66,12 +66,11 @@ impl Fixture {
         self.losses.exact.iter().map(|loss| (loss * (1.0 + part)) as f32).collect()
     }
 
-    /// The first step at which the losses leave the band.
+    /// That the losses stay in the band, or the first step at which they do not.
     pub(super) fn follows(&self, losses: &[f32]) -> Result<(), String> {
         for (step, (&found, exact)) in losses.iter().zip(&self.losses.exact).enumerate() {
             let (difference, band) = ((f64::from(found) / exact - 1.0).abs(), self.band(step));
-            // Not a number is no loss that follows.
-            if !(difference <= band) {
+            if difference.is_nan() || difference > band {
                 return Err(format!(
                     "step {step}: {found} for {exact}, off by {difference:.1e} of {band:.1e}"
                 ));
