@@ -2,11 +2,8 @@
 //! the loader finds (choose one with `VK_DRIVER_FILES`).
 
 mod agreement;
-<<<<<<< HEAD
 mod architectures;
-=======
 mod curves;
->>>>>>> 9cd66f0 (A language model of characters and a ResNet of the digits follow PyTorch's curves and learn)
 mod fresh_process;
 mod ids;
 mod memory;
