@@ -59,27 +59,27 @@ fn check(name: Name) {
 }
 
 #[test]
-fn smollm2_agrees_with_pytorch() {
+fn smollm2_on_the_device_agrees_with_pytorch() {
     check(Name::SmolLm2);
 }
 
 #[test]
-fn smolvla_agrees_with_pytorch() {
+fn smolvla_on_the_device_agrees_with_pytorch() {
     check(Name::SmolVla);
 }
 
 #[test]
-fn unet_agrees_with_pytorch() {
+fn unet_on_the_device_agrees_with_pytorch() {
     check(Name::UNet);
 }
 
 #[test]
-fn resnet50_agrees_with_pytorch() {
+fn resnet50_on_the_device_agrees_with_pytorch() {
     check(Name::ResNet50);
 }
 
 #[test]
-fn whisper_agrees_with_pytorch() {
+fn whisper_on_the_device_agrees_with_pytorch() {
     check(Name::Whisper);
 }
 

@@ -2,7 +2,7 @@
 //!
 //! On hardware a dispatch should have at least [`WAVES`] workgroups per compute unit: the largest tiling that reaches this,
 //! else a smaller one, at last with the products split. On software drivers the fastest tilings are those with the largest register
-//! tile per invocation and no workgroup memory (their loads are one lane at a time, wherever from).
+//! tile per invocation and no workgroup memory (their loads are one lane at a time, wherever from); small problems get small ones, whose code compiles sooner.
 
 use super::tiling::Tiling;
 use griffinfly_ir::loops::Contract;
@@ -27,6 +27,8 @@ const TINY: u64 = 4096;
 const SOFTWARE_LOAD: u64 = 12;
 /// Invocations per CPU that keep a software driver busy.
 const SOFTWARE_LANES: u64 = 32;
+/// Multiplications below which a software driver compiles large register tiles longer than they save.
+const SOFTWARE_LARGE: u64 = 1 << 22;
 /// Most parts.
 const MOST_PARTS: u64 = 64;
 
@@ -42,11 +44,10 @@ pub fn choices(target: &Target) -> Vec<Choice> {
 #[must_use]
 pub fn choose(contract: &Contract, target: &Target) -> Choice {
     let [batch, m, n, k] = contract.sizes().map(|size| size as u64);
-    let work = batch.saturating_mul(m).saturating_mul(n).saturating_mul(k);
-    if work < TINY {
+    let size = Size { batch, m, n, k };
+    if size.work() < TINY {
         return Choice { tiling: Tiling::DIRECT, split: 1 };
     }
-    let size = Size { batch, m, n, k };
     let choice = if target.is_hardware { hardware(&size, target) } else { software(&size, target) };
     let fits = choice.tiling.fits(target, &target.numeric_classes);
     let tiling = if fits { choice.tiling } else { Tiling::DIRECT };
@@ -63,6 +64,11 @@ struct Size {
 }
 
 impl Size {
+    /// Multiplications.
+    fn work(&self) -> u64 {
+        self.batch.saturating_mul(self.m).saturating_mul(self.n).saturating_mul(self.k)
+    }
+
     fn tiles(&self, tiling: &Tiling) -> u64 {
         self.batch * self.m.div_ceil(tiling.bm.into()) * self.n.div_ceil(tiling.bn.into())
     }
@@ -104,11 +110,13 @@ fn hardware(size: &Size, target: &Target) -> Choice {
 /// The direct tiling with the least estimated time, split until every CPU has work for all lanes.
 fn software(size: &Size, target: &Target) -> Choice {
     let direct = [Tiling::DIRECT, Tiling::DIRECT_4X4, Tiling::DIRECT_8X8, Tiling::DIRECT_16X8];
+    let is_large = size.work() >= SOFTWARE_LARGE;
+    let direct = if is_large { &direct[..] } else { &direct[..2] };
     let cost = |tiling: &Tiling| {
         let (rows, columns) = (u64::from(tiling.tm), u64::from(tiling.tn));
         size.tiles(tiling) * ((rows + columns) * SOFTWARE_LOAD + rows * columns)
     };
-    let tiling = direct.into_iter().min_by_key(cost).unwrap_or(Tiling::DIRECT);
+    let tiling = direct.iter().copied().min_by_key(cost).unwrap_or(Tiling::DIRECT);
     let wanted = SOFTWARE_LANES * u64::from(target.compute_units.max(1));
     Choice { tiling, split: size.split(&tiling, wanted) }
 }

@@ -103,7 +103,8 @@ fn default_choices() {
     assert_eq!(chosen(1, 4096, 4096, &target), "16x64x32/4x4 8");
     let software = Target::minimal_vulkan();
     assert_eq!(chosen(4096, 32, 144, &software), "direct/16x8 1");
-    assert_eq!(chosen(16, 9, 4096, &software), "direct/16x8 32");
+    assert_eq!(chosen(16, 72, 4096, &software), "direct/16x8 7");
+    assert_eq!(chosen(16, 9, 4096, &software), "direct/4x4 5");
 }
 
 #[test]
