@@ -94,7 +94,7 @@ impl LlamaConfig {
         let mut g = Graph::new();
         decoder.rotary = Some(g.rotary_constants(sequence, self.head_dim, self.rope_base));
         let (ids, label) = (g.input_ids("ids", [batch, sequence]), g.input_ids("label", [batch, sequence]));
-        let mut x = nn::Embedding::new("model.embed_tokens", vocab, hidden).apply(&mut g, ids);
+        let mut x = nn::Embedding::new("model.embed_tokens", vocab, hidden).tied().apply(&mut g, ids);
         for i in 0..layers {
             x = decoder.layer(&mut g, &format!("model.layers.{i}"), x, Source::Own);
         }

@@ -86,7 +86,7 @@ impl WhisperConfig {
     fn decode(&self, g: &mut Graph, states: Value) -> [Value; 2] {
         let (parts, sequences): (Parts, _) = (self.encoder.parts(), [self.encoder.batch, self.tokens]);
         let (ids, label) = (g.input_ids("ids", sequences), g.input_ids("label", sequences));
-        let embedding = nn::Embedding::new("model.decoder.embed_tokens", self.vocab, parts.width);
+        let embedding = nn::Embedding::new("model.decoder.embed_tokens", self.vocab, parts.width).tied();
         let x = embedding.apply(g, ids);
         let name = "model.decoder.embed_positions.weight";
         let positions = g.parameter(name, [self.positions, parts.width], Init::Normal(0.02.into()));

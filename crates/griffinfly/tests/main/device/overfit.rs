@@ -84,7 +84,7 @@ fn a_tiny_language_model_learns_a_batch() {
         eps: 1e-5,
         rope_base: 1e4,
     };
-    learns(Case { model: model.build(), learning_rate: 1e-2, classes: 17, from: 13.839, below: 0.01 });
+    learns(Case { model: model.build(), learning_rate: 1e-2, classes: 17, from: 3.2469, below: 0.01 });
 }
 
 #[test]

@@ -81,14 +81,7 @@ impl Task {
 
     /// The weights before the first step.
     pub(super) fn start(&self, device: &Device) -> Weights {
-        let weights = Weights::init(device, &self.model.graph, 5).unwrap();
-        // As rows of the output head, rows of normal numbers are too large to begin with.
-        const TABLE: &str = "model.embed_tokens.weight";
-        if let Ok(mut table) = weights.get(TABLE) {
-            table.iter_mut().for_each(|x| *x *= 0.125);
-            weights.set(TABLE, &table).unwrap();
-        }
-        weights
+        Weights::init(device, &self.model.graph, 5).unwrap()
     }
 
     /// A trainer before the first step, with this optimizer.
