@@ -5,7 +5,9 @@
 
 #![allow(clippy::panic, clippy::print_stdout, clippy::print_stderr, reason = "tests")]
 
+mod faults;
 mod run;
+mod semantics;
 mod sizes;
 
 use griffinfly_gpu::Device;

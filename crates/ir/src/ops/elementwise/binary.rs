@@ -1,6 +1,6 @@
 //! Two-argument pointwise functions with right-aligned broadcasting.
 
-use super::broadcast_body;
+use super::{broadcast_body, wrapped};
 use crate::array::Array;
 use crate::graph::{Graph, Value};
 use crate::ops::{Lowering, Payload, Rule, SampleInput, Signature, Vjp};
@@ -36,20 +36,15 @@ fn value(f: BinaryFn, a: f64, b: f64) -> f64 {
     }
 }
 
-/// Integer results: truncated division (0 by 0), then wrapped into the dtype.
-fn wrapped(f: BinaryFn, dtype: DType, y: f64) -> f64 {
-    if dtype == DType::F32 {
-        return y;
-    }
-    let y = match f {
+/// Results of operands of a dtype. Of integers: truncated division (0 by 0), then wrapped into the dtype; products have more
+/// digits than `f64`.
+fn typed(f: BinaryFn, dtype: DType, a: f64, b: f64) -> f64 {
+    let y = value(f, a, b);
+    match f {
+        _ if !matches!(dtype, DType::I32 | DType::U32) => y,
         BinaryFn::Div if !y.is_finite() => 0.0,
-        BinaryFn::Div => y.trunc(),
-        _ => y,
-    };
-    match dtype {
-        DType::F32 | DType::Bool => y,
-        DType::I32 => f64::from(y as i64 as i32),
-        DType::U32 => f64::from(y as i64 as u32),
+        BinaryFn::Mul => wrapped(dtype, (a as i64).wrapping_mul(b as i64)),
+        _ => wrapped(dtype, y as i64),
     }
 }
 
@@ -126,7 +121,7 @@ impl Rule for Binary {
         let dtype = inputs[0].ty.dtype;
         vec![Array::build(&outputs[0], |p| {
             let (a, b) = (inputs[0].at_broadcast(p).f64(), inputs[1].at_broadcast(p).f64());
-            R::of(wrapped(self.f, dtype, value(self.f, a, b)))
+            R::of(typed(self.f, dtype, a, b))
         })]
     }
 

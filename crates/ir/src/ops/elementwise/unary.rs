@@ -2,13 +2,13 @@
 //!
 //! Those that are no intrinsic are recipes over intrinsics that lose no more than a few ulp anywhere (stated beside each).
 
-use super::broadcast_body;
+use super::{broadcast_body, wrapped};
 use crate::array::Array;
 use crate::graph::{Graph, Value};
 use crate::ops::{Lowering, Payload, Rule, SampleInput, Signature, Vjp};
 use crate::real::Real;
 use crate::scalar::{BinaryFn, ScalarExpr, ScalarId, UnaryFn};
-use crate::types::TensorType;
+use crate::types::{DType, TensorType};
 use serde::{Deserialize, Serialize};
 
 /// Which function.
@@ -285,7 +285,13 @@ impl Rule for Unary {
     }
 
     fn reference<R: Real>(&self, inputs: &[&Array<R>], outputs: &[TensorType]) -> Vec<Array<R>> {
-        let data = inputs[0].data.iter().map(|x| x.via(|v| self.f.value(v))).collect();
+        let dtype = outputs[0].dtype;
+        let is_integer = matches!(dtype, DType::I32 | DType::U32);
+        let value = |x: f64| match self.f.value(x) {
+            y if is_integer => wrapped(dtype, y as i64),
+            y => y,
+        };
+        let data = inputs[0].data.iter().map(|x| x.via(value)).collect();
         vec![Array { ty: outputs[0].clone(), data }]
     }
 

@@ -67,7 +67,9 @@ impl Graph {
     pub fn cross_entropy_soft(&mut self, logits: Value, p: Value, reduction: Reduction) -> Value {
         let logits = self.like("cross_entropy_soft", logits, p);
         let (log, zero) = (self.log_softmax(logits, -1), self.scalar(0.0));
-        let absent = self.equal(p, zero);
+        let (none, lowest) = (self.equal(p, zero), self.scalar(f32::MIN));
+        let hidden = self.lt(log, lowest);
+        let absent = self.and(none, hidden);
         let counted = self.select(absent, zero, log);
         let gain = self.mul(p, counted);
         let rows = self.sum(gain, &[-1]);

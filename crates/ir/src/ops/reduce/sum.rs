@@ -5,6 +5,7 @@ use crate::array::Array;
 use crate::graph::{Graph, Value};
 use crate::index::{Access, Store};
 use crate::loops::{Body, Combine, LoopKind, Phase, Row};
+use crate::ops::elementwise::wrapped;
 use crate::ops::{Lowering, Payload, Rule, SampleInput, Signature, Vjp};
 use crate::real::Real;
 use crate::types::{DType, TensorType};
@@ -70,6 +71,9 @@ impl Rule for Sum {
         if self.mean {
             let n = R::of(self.count(&x.ty) as f64);
             y.data.iter_mut().for_each(|v| *v = *v / n);
+        }
+        if x.ty.dtype != DType::F32 {
+            y.data.iter_mut().for_each(|v| *v = v.via(|sum| wrapped(x.ty.dtype, sum as i64)));
         }
         vec![y]
     }
