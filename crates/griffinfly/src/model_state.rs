@@ -1,11 +1,12 @@
 //! State of a model on its way from the trainer that updates it to the other programs over the same weights.
 //!
 //! Running averages are state of the model: sessions need those that go with the parameters. Before a step a program takes over
-//! what the trainer that made the last step left, by name and type, where that changed since it did so last. A session does so
-//! for the state that its graph reads and does not update (what it updates is its own), a trainer for all of its model's.
+//! what the trainer that made the last step left, or what came with the parameters from a file since, by name and type, where
+//! that changed since it did so last. A session does so for the state that its graph reads and does not update (what it updates
+//! is its own), a trainer for all of its model's.
 //!
-//! Invariants: moments and gradients belong to one trainer and are never taken over; what was loaded from a file stays until
-//! the next training step.
+//! Invariants: moments and gradients belong to one trainer and are never taken over; parameters and averages of one file are
+//! taken together, by all programs over the weights, and stay until the next training step.
 
 use crate::error::Error;
 use crate::tensors::Tensors;
@@ -18,20 +19,20 @@ use std::sync::Arc;
 pub(crate) struct Following {
     /// Names of the state it takes over.
     names: BTreeSet<String>,
-    /// A trainer's own, for the others.
+    /// Its own, for the others: after a step of a trainer, or after a file was loaded.
     kept: Option<Arc<Tensors>>,
     /// The version of what it has.
     seen: u64,
 }
 
 impl Following {
-    /// Of a program of this graph with this state; `keeps` where its updates are the model's.
-    pub(crate) fn new(graph: &Graph, state: &Tensors, keeps: bool) -> Following {
+    /// Of a program of this graph with this state; `trains` where its updates are the model's.
+    pub(crate) fn new(graph: &Graph, state: &Tensors, trains: bool) -> Following {
         let updated = |id| graph.updates().iter().any(|update| update.leaf == id);
         let is_models = |kind: &LeafKind| matches!(kind, LeafKind::State { mirrors: None, .. });
-        let leaves = graph.leaves().filter(|(id, leaf)| is_models(&leaf.kind) && (keeps || !updated(*id)));
+        let leaves = graph.leaves().filter(|(id, leaf)| is_models(&leaf.kind) && (trains || !updated(*id)));
         let names: BTreeSet<String> = leaves.map(|(_, leaf)| leaf.name.clone()).collect();
-        let kept = (keeps && !names.is_empty()).then(|| Arc::new(state.subset(|name| names.contains(name))));
+        let kept = (!names.is_empty()).then(|| Arc::new(state.subset(|name| names.contains(name))));
         Following { names, kept, seen: 0 }
     }
 
@@ -52,11 +53,6 @@ impl Following {
             weights.set_model_state(ModelState { tensors, version });
             self.seen = version;
         }
-    }
-
-    /// Its own was replaced from outside and stays until the next training step.
-    pub(crate) fn stay(&mut self, weights: &Weights) {
-        self.seen = weights.model_state().map_or(self.seen, |state| state.version);
     }
 
     /// Goes on where another program of the same model is.

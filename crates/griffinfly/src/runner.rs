@@ -177,11 +177,9 @@ impl Runner {
         self.following.give(&self.weights, after);
     }
 
-    /// Notes that parameters and state were loaded: a trainer's state is that of the model from now on, a session's its own
-    /// until the next training step.
+    /// Notes that parameters and state were loaded: this program's state is that of the model from now on.
     pub(crate) fn loaded(&mut self) {
         self.weights.all_set();
-        self.following.stay(&self.weights);
         self.following.give(&self.weights, self.weights.version());
     }
 

@@ -35,8 +35,8 @@ impl Session {
     }
 
     /// A session over weights that others use too, on their device. State that the graph reads and does not update, such as
-    /// the running averages of batch norms, is that of the trainer over these weights that made the last step, from run to
-    /// run.
+    /// the running averages of batch norms, is that of the trainer over these weights that made the last step, or of a file
+    /// loaded since, from run to run.
     ///
     /// # Errors
     /// Parameters that are not those of the weights, and as [`Session::new`].
@@ -111,7 +111,7 @@ impl Session {
     }
 
     /// Loads parameters, and the state the graph has, from a checkpoint. State of an optimizer is passed over.
-    /// Everything is checked before anything changes. State from the file stays until the next training step.
+    /// Everything is checked before anything changes. Other programs over the weights go on from the file's running averages too.
     ///
     /// # Errors
     /// An unreadable or invalid file; all names, dtypes and shapes that do not fit; device lost.

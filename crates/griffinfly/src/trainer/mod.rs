@@ -59,7 +59,7 @@ impl Trainer {
     }
 
     /// A trainer of weights that others may use too, on their device. State of the model, such as running averages, goes on
-    /// from where another trainer over these weights left it; moments start anew.
+    /// from where another trainer over these weights, or a file loaded since, left it; moments start anew.
     ///
     /// # Errors
     /// Parameters that are not those of the weights, and as [`Trainer::new`].

@@ -4,11 +4,14 @@
 //! trainers and sessions for any input shape share one `Weights`. The handle is cheap to clone and can be sent to threads.
 //!
 //! State of the model (running averages) belongs to the programs, because only the graph that updates it knows it. The weights
-//! know where the trainer that made the last step has its own, so that other programs over them can follow it.
+//! know where the trainer that made the last step has its own, so that other programs over them can follow it. Files hold what
+//! inference of the model needs: the parameters, and the running averages of the graph that the weights were made for. Those of
+//! a file are followed as if a trainer had left them.
 //!
 //! Invariants: a parameter without a value is known as such, and a program over it refuses to run; `version` changes
 //! whenever parameters do, which is how programs know that what they prepared from them is stale.
 
+mod averages;
 mod init;
 
 use crate::checkpoint::{self, Loading};
@@ -16,7 +19,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::tensors::{Entry, Tensors};
 use griffinfly_ir::graph::{Graph, LeafKind};
-use griffinfly_ir::layout::{ParameterLayout, ParameterSpec, parameters};
+use griffinfly_ir::layout::{ParameterLayout, ParameterSpec, Slot, parameters};
 use griffinfly_ir::types::DType;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -30,13 +33,15 @@ pub struct Weights(Arc<Inner>);
 struct Inner {
     tensors: Tensors,
     specs: Vec<ParameterSpec>,
+    /// Running averages of the graph as the last file has them, or as they start.
+    averages: Arc<Tensors>,
     /// Parameters without a value.
     unset: Mutex<BTreeSet<String>>,
     version: AtomicU64,
     model_state: Mutex<Option<ModelState>>,
 }
 
-/// State of the model, such as running averages, as the trainer that made the last step left it.
+/// State of the model, such as running averages, as the trainer that made the last step or a file loaded since left it.
 #[derive(Clone)]
 pub(crate) struct ModelState {
     pub(crate) tensors: Arc<Tensors>,
@@ -56,19 +61,11 @@ impl Weights {
             let given = "a parameter, and parameters are f32".into();
             return Err(Error::TensorType { name: p.name.clone(), ty: p.ty.clone(), given });
         }
-        let layout = ParameterLayout::of(&specs, device.target().chunk_bytes())?;
-        let entry = |(p, slot): (&ParameterSpec, &griffinfly_ir::layout::Slot)| Entry {
-            name: p.name.clone(),
-            ty: p.ty.clone(),
-            arena: slot.chunk as usize,
-            offset: slot.offset as usize,
-        };
-        let entries: Vec<Entry> = specs.iter().zip(&layout.slots).map(entry).collect();
-        let buffers: Result<Vec<_>, _> = layout.chunks.iter().map(|b| device.backend().buffer(*b)).collect();
-        let tensors = Tensors::new(device, entries, buffers?);
+        let tensors = placed(device, &specs)?;
+        let averages = Arc::new(averages::initial(device, graph)?);
         let unset = Mutex::new(specs.iter().map(|p| p.name.clone()).collect());
         let (version, model_state) = (AtomicU64::new(1), Mutex::new(None));
-        Ok(Weights(Arc::new(Inner { tensors, specs, unset, version, model_state })))
+        Ok(Weights(Arc::new(Inner { tensors, specs, averages, unset, version, model_state })))
     }
 
     /// Weights with the initial values the graph declares. A parameter's values depend on the seed and its name only.
@@ -134,26 +131,36 @@ impl Weights {
     }
 
     /// Loads a file, the files of an index (`model.safetensors.index.json`) or a directory with either: exactly these
-    /// parameters, with their shapes; 16-bit floats widen. Optimizer state and other state that a checkpoint marks as such is
-    /// passed over. Everything is checked before anything changes.
+    /// parameters and the running averages of the graph that the weights were made for, with their shapes; 16-bit floats widen.
+    /// Trainers and sessions over the weights go on from these averages. Optimizer state and other state that a checkpoint
+    /// marks as such is passed over. Everything is checked before anything changes.
     ///
     /// # Errors
     /// An unreadable or invalid file; all names, dtypes and shapes that do not fit; device lost.
     pub fn load(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        let loading = Loading { path: path.as_ref(), sets: &[&self.0.tensors], other_state: true };
-        let loaded = loading.read()?;
-        crate::tensors::replace(&[(&self.0.tensors, &loaded.images[0])])?;
+        let sets = [&self.0.tensors, &*self.0.averages];
+        let loaded = Loading { path: path.as_ref(), sets: &sets, other_state: true }.read()?;
+        checkpoint::apply(&sets, &loaded)?;
         self.all_set();
+        if !self.0.averages.entries().is_empty() {
+            self.set_model_state(ModelState { tensors: self.0.averages.clone(), version: self.version() });
+        }
         Ok(())
     }
 
-    /// Writes the parameters to a safetensors file, as a whole or not at all.
+    /// Writes the parameters, and the running averages that go with them, to a safetensors file, as a whole or not at all.
     ///
     /// # Errors
     /// Parameters without a value, an unwritable path, a full disk, device lost.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.check_set()?;
-        checkpoint::write(path.as_ref(), &[&self.0.tensors], &checkpoint::metadata(&[]))
+        let averages = &*self.0.averages;
+        if let Some(ModelState { tensors, .. }) =
+            self.model_state().filter(|s| !Arc::ptr_eq(&s.tensors, &self.0.averages))
+        {
+            averages.copy_from(&tensors, |_| true)?;
+        }
+        checkpoint::write(path.as_ref(), &[&self.0.tensors, averages], &checkpoint::metadata(&[averages]))
     }
 
     /// The parameter set in order.
@@ -175,7 +182,7 @@ impl Weights {
         self.0.version.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// The state of the model that goes with the parameters, if a trainer made steps or went on from a checkpoint.
+    /// The state of the model that goes with the parameters, if a trainer made steps or a checkpoint was loaded.
     pub(crate) fn model_state(&self) -> Option<ModelState> {
         self.0.model_state.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -208,6 +215,20 @@ impl Weights {
             known: self.names().map(Into::into).collect(),
         })
     }
+}
+
+/// Tensors of these types in memory of their own, where every program over such a set looks for them.
+fn placed(device: &Device, specs: &[ParameterSpec]) -> Result<Tensors, Error> {
+    let layout = ParameterLayout::of(specs, device.target().chunk_bytes())?;
+    let entry = |(p, slot): (&ParameterSpec, &Slot)| Entry {
+        name: p.name.clone(),
+        ty: p.ty.clone(),
+        arena: slot.chunk as usize,
+        offset: slot.offset as usize,
+    };
+    let entries: Vec<Entry> = specs.iter().zip(&layout.slots).map(entry).collect();
+    let buffers: Result<Vec<_>, _> = layout.chunks.iter().map(|b| device.backend().buffer(*b)).collect();
+    Ok(Tensors::new(device, entries, buffers?))
 }
 
 impl std::fmt::Debug for Weights {

@@ -1,10 +1,11 @@
 //! Batch norm from training to inference: running averages, checkpoints, sessions beside a trainer, folding.
 
 use crate::checkpoint::{parts, put};
-use crate::fixtures::Scratch;
+use crate::fixtures::{Scratch, bits};
 use griffinfly::{
-    Device, Graph, GraphExt, InferenceGraph, Init, Input, Optimizer, Session, Trainer, Value, nn,
+    Device, Graph, GraphExt, InferenceGraph, Init, Input, Optimizer, Session, Trainer, Value, Weights, nn,
 };
+use std::path::Path;
 
 const IMAGE: [f32; 16] =
     [0.5, 1.0, -1.0, 2.0, 3.0, 0.0, 0.25, 1.5, -2.0, 1.0, 0.5, 0.75, 4.0, -1.0, 2.0, 1.25];
@@ -214,6 +215,14 @@ fn count(header: &mut serde_json::Value, data: &mut Vec<u8>, name: &str) {
     data.extend(1i64.to_le_bytes());
 }
 
+/// Rewrites a checkpoint as PyTorch writes one.
+fn as_pytorch(path: &Path) {
+    let (mut header, mut data) = parts(path);
+    count(&mut header, &mut data, "bn.num_batches_tracked");
+    header.as_object_mut().unwrap().remove("__metadata__");
+    put(path, &header, &data);
+}
+
 /// PyTorch marks no tensor as state and counts batches in an integer tensor.
 #[test]
 fn checkpoints_of_pytorch_load() {
@@ -236,4 +245,78 @@ fn checkpoints_of_pytorch_load() {
     count(&mut header, &mut data, "other.num_batches_tracked");
     put(&path, &header, &data);
     assert!(session.load(&path).unwrap_err().to_string().contains("other.num_batches_tracked"));
+}
+
+#[test]
+fn weights_of_a_file_come_with_its_running_averages() {
+    let (device, scratch) = (Device::host(), Scratch::new("batch-norm-weights"));
+    let path = scratch.file("c.safetensors");
+    let mut trained = trainer(&device);
+    trained.step(&[("x", Input::f32(&IMAGE))]).unwrap();
+    trained.save(&path).unwrap();
+    as_pytorch(&path);
+    let mut session = Session::new(&device, inference(false)).unwrap();
+    session.load(&path).unwrap();
+    let expected = run(&mut session);
+    let (g, _, loss) = described_once();
+    let training = g.training(loss).unwrap();
+    for graph in [training.graph(), inference(true).graph()] {
+        let weights = Weights::init(&device, graph, 3).unwrap();
+        let mut before = Session::with_weights(inference(false), &weights).unwrap();
+        assert_eq!(run(&mut before)[1..], [vec![0.0; 3], vec![1.0; 3]]);
+        weights.load(&path).unwrap();
+        let mut after = Session::with_weights(inference(false), &weights).unwrap();
+        assert_eq!([run(&mut before), run(&mut after)], [expected.clone(), expected.clone()]);
+        // A trainer goes on from them, as the one that wrote the file does.
+        let mut next = Trainer::with_weights(training.clone(), Optimizer::sgd(0.0), &weights).unwrap();
+        next.step(&[("x", Input::f32(&IMAGE))]).unwrap();
+        let [_, mean, variance] = run(&mut after);
+        let mut straight = Session::with_weights(inference(false), trained.weights()).unwrap();
+        trained.weights().load(&path).unwrap();
+        trained.set_learning_rate(0.0).unwrap();
+        trained.step(&[("x", Input::f32(&IMAGE))]).unwrap();
+        assert_eq!(run(&mut straight)[1..], [mean, variance]);
+    }
+}
+
+#[test]
+fn a_file_without_running_averages_is_refused() {
+    let (device, scratch) = (Device::host(), Scratch::new("batch-norm-without"));
+    let path = scratch.file("c.safetensors");
+    let weights = trainer(&device).weights().clone();
+    weights.save(&path).unwrap();
+    let (mut header, data) = parts(&path);
+    let mean = header.as_object_mut().unwrap().remove("bn.running_mean").unwrap();
+    header["bn.other"] = mean;
+    put(&path, &header, &data);
+    let before = bits(&weights);
+    let text = weights.load(&path).unwrap_err().to_string();
+    assert!(text.contains("'bn.running_mean' f32[3] is missing"), "{text}");
+    assert_eq!(bits(&weights), before);
+}
+
+#[test]
+fn weights_are_saved_with_their_running_averages() {
+    let (device, scratch) = (Device::host(), Scratch::new("batch-norm-save"));
+    let (checkpoint, path) = (scratch.file("c.safetensors"), scratch.file("w.safetensors"));
+    let mut trainer = trainer(&device);
+    let again = |weights: &Weights| {
+        weights.save(&path).unwrap();
+        let other = Weights::empty(&device, inference(false).graph()).unwrap();
+        other.load(&path).unwrap();
+        run(&mut Session::with_weights(inference(false), &other).unwrap())
+    };
+    let mut session = Session::with_weights(inference(false), trainer.weights()).unwrap();
+    let first = run(&mut session);
+    assert_eq!(again(trainer.weights()), first);
+    trainer.save(&checkpoint).unwrap();
+    trainer.step(&[("x", Input::f32(&IMAGE))]).unwrap();
+    let second = run(&mut session);
+    assert_ne!(second[1], first[1]);
+    assert_eq!(again(trainer.weights()), second);
+    // What a session loads is that of the weights, for other sessions too.
+    let mut other = Session::with_weights(inference(true), trainer.weights()).unwrap();
+    session.load(&checkpoint).unwrap();
+    assert_eq!(again(trainer.weights()), first);
+    assert_eq!(run(&mut other)[1..], first[1..]);
 }
