@@ -9,6 +9,8 @@
 //! stopped.
 
 mod resume;
+#[cfg(test)]
+mod tests;
 
 use crate::definition::{LOSS, TrainingGraph};
 use crate::device::Device;

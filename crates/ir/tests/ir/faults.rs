@@ -124,10 +124,13 @@ fn work(g: &Graph) -> usize {
     loops.sum()
 }
 
+/// A norm of rows, with weight and shift.
+type Norm = fn(&mut Graph, Value, [Value; 2]) -> Value;
+
 /// The gradient of a norm's weight once took rows times the square of the columns.
 #[test]
 fn gradients_of_norms_cost_as_much_as_their_elements() {
-    let norms: [fn(&mut Graph, Value, [Value; 2]) -> Value; 4] = [
+    let norms: [Norm; 4] = [
         |g, x, [gamma, beta]| g.layer_norm(x, gamma, beta, 1e-5),
         |g, x, [gamma, _]| g.rms_norm(x, gamma, 1e-5),
         |g, x, w| g.group_norm(x, 4, w, 1e-5),

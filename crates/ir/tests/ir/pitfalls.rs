@@ -1,4 +1,44 @@
-//! Faults that released systems of this kind had, each as a test of the whole kind.
+//! Faults that released systems of this kind had, each as a test of the whole kind, and what operations promise where systems
+//! differ. Files without a crate are beside this one; those of `suite` are in `griffinfly-gpu` and run on every device, those of
+//! `main` in `griffinfly`.
+//!
+//! | fault | test |
+//! |---|---|
+//! | a loss or reduction ignores the gradient above it | `faults::losses_and_reductions_of_every_kind_honour_the_gradient_from_above` |
+//! | a loss is one partial per row | [`a_scaled_loss_is_a_scalar_for_every_batch`] |
+//! | the derivative of another formula | `faults::every_activation_has_the_derivative_of_its_own_formula`, [`gradients_belong_to_the_forward_pass`] |
+//! | wide heads cut, mixed widths, causal rows cut | `suite::faults`: `device_attention_*` |
+//! | weight gradients of norms: few rows, races, cost | `suite::faults::device_norm_weight_gradients_of_few_rows_and_many`, [`channel_norm_gradients_for_few_and_many_rows`], `faults::gradients_of_norms_cost_as_much_as_their_elements` |
+//! | variance by cancellation | [`a_large_mean_does_not_swallow_the_variance`], `suite::semantics::device_variance_survives_a_large_mean` |
+//! | convolution gradients off "same" padding, awkward widths | [`convolution_gradients_of_awkward_sizes`], `suite::faults::device_convolution_gradients_of_awkward_sizes` |
+//! | partial tiles, short sums, batches, operands in each other's place | `suite::faults::device_products_of_batches_that_end_within_tiles` |
+//! | overflow and underflow of half precision | `suite::faults::device_keeps_large_values_and_tiny_gradients` |
+//! | gradients lost: splits, derived weights, second results | [`gradients_of_splits_join_again`], `faults::gradients_reach_parameters_behind_derived_weights`, `faults::gradients_enter_at_every_result_of_an_operation` |
+//! | targets taken for a single 1 | `faults::soft_targets_need_not_sum_to_one` |
+//! | outputs dropped or fused away | [`outputs_may_be_any_value`], `suite::faults::device_outputs_may_be_any_value` |
+//! | bytes reused too early | `griffinfly-compile`, `memory::in_every_mode_every_dispatch_reads_what_was_written_for_it` |
+//! | padding or old memory in norms, updates, checkpoints | `main::device::faults::memory_that_held_nan_changes_no_training_and_no_checkpoint`, `trainer::tests` of `griffinfly` |
+//! | the host writes under steps in flight | `main::device::faults::weights_set_while_steps_are_in_flight_wait_for_them` |
+//! | kernels kept under a name that says too little | `suite::faults::device_operations_that_differ_in_one_attribute_stay_apart` |
+//! | what was prepared outlives the weights | `main::device::faults::what_was_prepared_from_weights_does_not_outlive_them` |
+//! | checkpoints that lie, load in part or lack averages | `main::checkpoint`, `main::batch_norm::a_file_without_running_averages_is_refused` |
+//! | ids out of range | [`ids_out_of_range_stay_in_bounds`], `main::inputs`, `main::device::ids` |
+//! | a transpose taken for a new name | `faults::transposes_of_four_axes_move_their_elements` |
+//! | one rotation of positions for the other | `faults::the_two_rotations_differ_by_the_order_of_their_pairs` |
+//! | repeated ids overwrite | [`repeated_ids_sum_their_gradients`], `suite::faults::device_sums_the_gradients_of_many_equal_ids` |
+//!
+//! | promise | test |
+//! |---|---|
+//! | ties go to the first | [`ties_are_not_shared`], `semantics::of_two_equal_operands_the_first_takes_the_gradient`, `semantics::max_pool_gradient_goes_to_the_first_of_equal_elements` and on the device |
+//! | NaN, kinks, poles, powers of zero | `extremes`, `pointwise`, `suite::semantics::device_keeps_nan_kinks_and_poles` |
+//! | masked rows are zeros | `extremes::a_fully_masked_row_gives_zeros_and_zero_gradients`, `suite::semantics::device_fully_masked_rows_give_zeros_and_zero_gradients` |
+//! | logits of any size | `extremes`, `suite::semantics::device_losses_are_finite_for_large_logits_and_count_what_they_ignore` |
+//! | a batch without targets has loss 0 and says so | `semantics::a_batch_without_targets_has_loss_zero_and_says_so`, `main::device::faults::a_batch_without_targets_trains_nothing_and_says_so` |
+//! | integers wrap and divide downwards | `semantics::integer_arithmetic_wraps`, `pointwise::integers_divide_downwards`, `suite::semantics::device_integers_wrap_and_divide_downwards` |
+//! | windows start inside, averages say what counts | `semantics::ceil_mode_never_starts_a_window_outside_the_padded_input`, `averages_say_whether_padding_counts` of the poolings |
+//! | nothing is reduced over nothing; a clamp has its bounds in order | [`reductions_over_nothing_are_refused`], `pointwise::clamp_passes_nan_and_the_gradient_at_its_bounds` |
+//! | all uses are summed, unused parameters get zeros and are named | `semantics::a_value_used_again_gets_the_sum_of_its_gradients`, `autodiff::an_unused_parameter_gets_exact_zeros_and_is_reported` |
+//! | updates in place are not seen | `main::device::faults::updates_in_place_are_never_seen_by_other_readers` |
 
 use crate::support::{
     assert_close, by_lowering, by_reference, check_gradients, feeds, gradients_of, weighted,

@@ -148,10 +148,13 @@ fn a_value_used_again_gets_the_sum_of_its_gradients() {
     assert_eq!(gradients_of(&g, loss, &["x"], &f)[0], expected);
 }
 
+/// A loss of logits and ids, and how many ids counted.
+type Counted = fn(&mut Graph, Value, Value) -> (Value, Value);
+
 /// The loss of a batch whose targets are all ignored is 0 by itself, and so are its gradients behind a coefficient.
 #[test]
 fn a_batch_without_targets_has_loss_zero_and_says_so() {
-    let losses: [fn(&mut Graph, Value, Value) -> (Value, Value); 2] = [
+    let losses: [Counted; 2] = [
         |g, x, ids| g.cross_entropy_ignoring(x, ids, -1),
         |g, x, ids| g.cross_entropy_smoothed(x, ids, -1, 0.1),
     ];
