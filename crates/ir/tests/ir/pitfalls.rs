@@ -7,7 +7,7 @@
 //! | a loss or reduction ignores the gradient above it | `faults::losses_and_reductions_of_every_kind_honour_the_gradient_from_above` |
 //! | a loss is one partial per row | [`a_scaled_loss_is_a_scalar_for_every_batch`] |
 //! | the derivative of another formula | `faults::every_activation_has_the_derivative_of_its_own_formula`, [`gradients_belong_to_the_forward_pass`] |
-//! | wide heads cut, mixed widths, causal rows cut | `suite::faults`: `device_attention_*` |
+//! | wide heads cut, mixed widths, causal rows cut | `suite::faults::device_attention_uses_every_head_dimension_beyond_sixty_four_and_every_row_beyond_sixteen` |
 //! | weight gradients of norms: few rows, races, cost | `suite::faults::device_norm_weight_gradients_of_few_rows_and_many`, [`channel_norm_gradients_for_few_and_many_rows`], `faults::gradients_of_norms_cost_as_much_as_their_elements` |
 //! | variance by cancellation | [`a_large_mean_does_not_swallow_the_variance`], `suite::semantics::device_variance_survives_a_large_mean` |
 //! | convolution gradients off "same" padding, awkward widths | [`convolution_gradients_of_awkward_sizes`], `suite::faults::device_convolution_gradients_of_awkward_sizes` |

@@ -5,7 +5,6 @@ use super::Feeds;
 use super::faults::{check, check_within, differentiated, filled};
 use griffinfly_ir::array::Array;
 use griffinfly_ir::graph::{Graph, Value};
-use griffinfly_ir::loops::AttentionMask;
 use griffinfly_ir::ops::{AttentionOptions, Window2d};
 
 const INF: f64 = f64::INFINITY;
@@ -101,15 +100,13 @@ fn device_fully_masked_rows_give_zeros_and_zero_gradients() {
     let rows = g.input("rows", [3, 4]);
     let masked = g.softmax(rows, 1);
     let [q, k, v] = [("q", 20), ("k", 3), ("v", 3)].map(|(n, length)| g.input(n, [1, length, 2, 8]));
-    let causal = g.scaled_dot_product_attention(q, k, v, &AttentionOptions::causal());
+    // The mask shows no key to the first 17 queries, the bias none to the last but one.
     let hidden: Vec<f32> =
-        (0..60).map(|i| if i % 7 < 4 || i < 15 { f32::NEG_INFINITY } else { 0.25 }).collect();
+        (0..60).map(|i| if i / 3 == 18 || i % 7 == 3 { f32::NEG_INFINITY } else { 0.25 }).collect();
     let bias = g.constant(&hidden, [20, 3]);
-    let options = AttentionOptions { mask: AttentionMask::FULL, scale: None, bias: Some(bias) };
-    let biased = g.scaled_dot_product_attention(q, k, v, &options);
-    let seen: Vec<bool> = hidden.chunks(3).map(|row| row.iter().any(|b| b.is_finite())).collect();
-    assert!(seen.iter().filter(|s| !**s).count() >= 5 && seen.iter().any(|s| *s));
-    differentiated(&mut g, &[masked, causal, biased], -2.5);
+    let options = AttentionOptions { bias: Some(bias), ..AttentionOptions::causal() };
+    let attended = g.scaled_dot_product_attention(q, k, v, &options);
+    differentiated(&mut g, &[masked, attended], -2.5);
     let x = [-INF, -INF, -INF, -INF, 1.0, -INF, 1.0, 0.5, -INF, -INF, -INF, 2.0];
     let f = filled(&g, fed(&g, &[("rows", &x)]));
     let oracle = griffinfly_ir::eval::eval::<f64>(&g, &f).expect("fed");
@@ -117,9 +114,9 @@ fn device_fully_masked_rows_give_zeros_and_zero_gradients() {
         let output = g.outputs().iter().find(|o| o.name == name).expect("an output");
         oracle.get(output.value).data.clone()
     };
-    let (y, z, d) = (of("y1"), of("y2"), of("drows"));
-    assert!(y[..17 * 16].iter().all(|y| *y == 0.0) && y[17 * 16..].iter().all(|y| *y != 0.0));
-    assert!(z.chunks(16).zip(seen).all(|(row, seen)| row.iter().all(|z| (*z != 0.0) == seen)));
+    let (y, d) = (of("y1"), of("drows"));
+    let seen = |query: usize| query == 17 || query == 19;
+    assert!(y.chunks(16).enumerate().all(|(i, row)| row.iter().all(|y| (*y != 0.0) == seen(i))), "{y:?}");
     assert!(d[..4] == [0.0; 4] && d.iter().all(|d| d.is_finite()) && d[4] != 0.0, "{d:?}");
     check("masked", &g, &f);
 }
