@@ -1,7 +1,7 @@
 //! Dense arrays of reals: what references and the evaluator compute with.
 
 use crate::real::Real;
-use crate::types::{DType, TensorType, strides};
+use crate::types::{DType, TensorType};
 
 /// A row-major array. Integers and truth values are held as exact reals.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,23 +34,33 @@ impl<R: Real> Array<R> {
 
     /// The element at these coordinates.
     #[must_use]
+    #[inline]
     pub fn at(&self, point: &[usize]) -> R {
         self.data[self.offset(point)]
     }
 
     /// The element at these coordinates of an array this one broadcasts to (right-aligned).
     #[must_use]
+    #[inline]
     pub fn at_broadcast(&self, point: &[usize]) -> R {
         let lead = point.len() - self.ty.rank();
-        let own: Vec<usize> =
-            self.ty.dims.iter().enumerate().map(|(i, &d)| if d == 1 { 0 } else { point[lead + i] }).collect();
-        self.at(&own)
+        let along = |at: usize, (i, d): (usize, &usize)| at * d + if *d == 1 { 0 } else { point[lead + i] };
+        self.data[self.ty.dims.iter().enumerate().fold(0, along)]
     }
 
     /// Row-major offset of coordinates.
     #[must_use]
+    #[inline]
     pub fn offset(&self, point: &[usize]) -> usize {
-        point.iter().zip(strides(&self.ty.dims)).map(|(p, s)| p * s).sum()
+        let along = |at: usize, (i, d): (usize, &usize)| at * d + point.get(i).copied().unwrap_or(0);
+        self.ty.dims.iter().enumerate().fold(0, along)
+    }
+
+    /// The elements along the last axis at these coordinates of the others.
+    #[inline]
+    pub(crate) fn row(&self, point: &[usize]) -> &[R] {
+        let at = self.offset(point);
+        &self.data[at..at + self.ty.dims.last().copied().unwrap_or(1)]
     }
 
     /// From stored words.

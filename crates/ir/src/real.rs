@@ -31,18 +31,22 @@ pub trait Real:
 }
 
 impl Real for f64 {
+    #[inline]
     fn of(x: f64) -> Self {
         x
     }
+    #[inline]
     fn f64(self) -> f64 {
         self
     }
 }
 
 impl Real for f32 {
+    #[inline]
     fn of(x: f64) -> Self {
         x as f32
     }
+    #[inline]
     fn f64(self) -> f64 {
         f64::from(self)
     }

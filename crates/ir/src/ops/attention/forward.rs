@@ -75,12 +75,14 @@ impl Rule for Attention {
             let [b, i, h] = [at[0], at[1], at[2]];
             let scores = reference_scores(&self.setup, inputs, [b, i, h]);
             let (m, total) = row_statistics(scores.iter().copied());
-            for d in 0..q.dims()[3] {
-                let terms = scores.iter().enumerate().filter(|(_, s)| **s != f64::NEG_INFINITY);
-                let terms = terms.map(|(j, s)| (s - m).exp() * v.at(&[b, j, h / group, d]).f64());
-                let at = y.offset(&[b, i, h, d]);
-                y.data[at] = R::of(terms.sum::<f64>() / total);
+            let mut sums = vec![0.0; q.dims()[3]];
+            for (j, score) in scores.iter().enumerate().filter(|(_, s)| **s != f64::NEG_INFINITY) {
+                let e = (score - m).exp();
+                let row = v.row(&[b, j, h / group]);
+                sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += e * x.f64());
             }
+            let at = y.offset(&[b, i, h]);
+            y.data[at..].iter_mut().zip(&sums).for_each(|(y, sum)| *y = R::of(sum / total));
             let at = lse.offset(&[b, h, i]);
             let none = scores.iter().all(|s| *s == f64::NEG_INFINITY);
             lse.data[at] = R::of(if none { f64::NEG_INFINITY } else { m + total.ln() });

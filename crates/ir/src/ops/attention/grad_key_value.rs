@@ -58,11 +58,10 @@ impl Rule for AttentionGradKeyValue {
         let group = q.dims()[2] / k.dims()[2];
         let [mut dk, mut dv] = [0, 1].map(|r| Array::filled(&outputs[r], R::of(0.0)));
         reference_gradients(&self.setup, inputs, &mut |[b, i, h, j], p, ds| {
-            for d in 0..q.dims()[3] {
-                let at = dk.offset(&[b, j, h / group, d]);
-                dk.data[at] += R::of(scale * ds * q.at(&[b, i, h, d]).f64());
-                dv.data[at] += R::of(p * dy.at(&[b, i, h, d]).f64());
-            }
+            let at = dk.offset(&[b, j, h / group]);
+            let (q, dy) = (q.row(&[b, i, h]), dy.row(&[b, i, h]));
+            dk.data[at..].iter_mut().zip(q).for_each(|(dk, q)| *dk += R::of(scale * ds * q.f64()));
+            dv.data[at..].iter_mut().zip(dy).for_each(|(dv, dy)| *dv += R::of(p * dy.f64()));
         });
         vec![dk, dv]
     }

@@ -43,10 +43,8 @@ impl Rule for AttentionGradQuery {
         let group = q.dims()[2] / k.dims()[2];
         let mut dq = Array::filled(&outputs[0], R::of(0.0));
         reference_gradients(&self.setup, inputs, &mut |[b, i, h, j], _, ds| {
-            for d in 0..q.dims()[3] {
-                let at = dq.offset(&[b, i, h, d]);
-                dq.data[at] += R::of(scale * ds * k.at(&[b, j, h / group, d]).f64());
-            }
+            let (at, row) = (dq.offset(&[b, i, h]), k.row(&[b, j, h / group]));
+            dq.data[at..].iter_mut().zip(row).for_each(|(dq, k)| *dq += R::of(scale * ds * k.f64()));
         });
         vec![dq]
     }

@@ -200,10 +200,14 @@ fn gradient_samples() -> Vec<(Setup, Vec<SampleInput>)> {
     ]
 }
 
+fn dot<R: Real>(x: &[R], y: &[R]) -> f64 {
+    x.iter().zip(y).map(|(x, y)| x.f64() * y.f64()).sum()
+}
+
 /// The reference at one query: scores of all keys, -inf where not seen.
 fn reference_scores<R: Real>(setup: &Setup, inputs: &[&Array<R>], [b, i, h]: [usize; 3]) -> Vec<f64> {
     let (q, k) = (inputs[0], inputs[1]);
-    let (queries, width, keys) = (q.dims()[1], q.dims()[3], k.dims()[1]);
+    let (queries, keys) = (q.dims()[1], k.dims()[1]);
     let position = (i + keys) as i64 - queries as i64;
     let key_head = h / (q.dims()[2] / k.dims()[2]);
     let score = |j: usize| {
@@ -212,15 +216,15 @@ fn reference_scores<R: Real>(setup: &Setup, inputs: &[&Array<R>], [b, i, h]: [us
         if outside || (setup.mask.causal && ahead > 0) {
             return f64::NEG_INFINITY;
         }
-        let products = (0..width).map(|d| q.at(&[b, i, h, d]).f64() * k.at(&[b, j, key_head, d]).f64());
         let bias = inputs.last().filter(|_| setup.bias);
-        products.sum::<f64>() * f64::from(setup.scale.get())
+        dot(q.row(&[b, i, h]), k.row(&[b, j, key_head])) * f64::from(setup.scale.get())
             + bias.map_or(0.0, |x| x.at_broadcast(&[b, h, i, j][..]).f64())
     };
     (0..keys).map(score).collect()
 }
 
-/// The reference of a gradient: calls `f(batch, query, head, key, probability, gradient of the score)` for every pair.
+/// The reference of a gradient: calls `f(batch, query, head, key, probability, gradient of the score)` for every pair
+/// of which the score is not -inf.
 fn reference_gradients<R: Real>(
     setup: &Setup,
     inputs: &[&Array<R>],
@@ -232,9 +236,11 @@ fn reference_gradients<R: Real>(
         let [b, i, h] = [at[0], at[1], at[2]];
         let (lse, delta) = (inputs[4].at(&[b, h, i]).f64(), inputs[5].at(&[b, h, i]).f64());
         for (j, score) in reference_scores(setup, inputs, [b, i, h]).into_iter().enumerate() {
-            let p = if score == f64::NEG_INFINITY { 0.0 } else { (score - lse).exp() };
-            let dp = (0..q.dims()[3]).map(|d| dy.at(&[b, i, h, d]).f64() * v.at(&[b, j, h / group, d]).f64());
-            f([b, i, h, j], p, p * (dp.sum::<f64>() - delta));
+            if score == f64::NEG_INFINITY {
+                continue;
+            }
+            let p = (score - lse).exp();
+            f([b, i, h, j], p, p * (dot(dy.row(&[b, i, h]), v.row(&[b, j, h / group])) - delta));
         }
     });
 }

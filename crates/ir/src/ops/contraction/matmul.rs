@@ -90,13 +90,14 @@ impl Rule for Matmul {
         let k_axis = a.ty.rank() - if self.transpose_a { 2 } else { 1 };
         let k = a.dims()[k_axis];
         vec![Array::build(&outputs[0], |p| {
-            let (batch, mn) = p.split_at(p.len() - 2);
+            let (mut left, mut right, n) = (p.to_vec(), p.to_vec(), p.len());
+            left[n - if self.transpose_a { 1 } else { 2 }] = p[n - 2];
+            right[n - if self.transpose_b { 2 } else { 1 }] = p[n - 1];
             let mut sum = R::of(0.0);
             for i in 0..k {
-                let ap = if self.transpose_a { [i, mn[0]] } else { [mn[0], i] };
-                let bp = if self.transpose_b { [mn[1], i] } else { [i, mn[1]] };
-                sum += a.at_broadcast(&[batch, &ap].concat()[p.len() - a.ty.rank()..])
-                    * b.at_broadcast(&[batch, &bp].concat()[p.len() - b.ty.rank()..]);
+                left[n - if self.transpose_a { 2 } else { 1 }] = i;
+                right[n - if self.transpose_b { 1 } else { 2 }] = i;
+                sum += a.at_broadcast(&left[n - a.ty.rank()..]) * b.at_broadcast(&right[n - b.ty.rank()..]);
             }
             sum
         })]
