@@ -1,6 +1,7 @@
 //! Convolutions with dilation and groups against the same written with plain ones: a dilated kernel is a kernel with zeros
 //! between its taps, groups are convolutions side by side. And transposed and one-dimensional forms.
 
+use crate::convolution_grid::{Cell, grid};
 use crate::support::{Feeds, assert_close, by_lowering, by_reference, feeds, weighted};
 use griffinfly_ir::array::Array;
 use griffinfly_ir::autodiff::gradients;
@@ -10,10 +11,10 @@ use griffinfly_ir::ops::{Lowering, Sample, SampleInput, Window2d, samples};
 
 fn filled(g: &Graph) -> Feeds {
     let leaf = |(k, name): (usize, &str)| {
-        let sample = SampleInput::f32(g.dims(g.leaf(name).unwrap()));
-        (name.to_string(), Array { data: sample.values(k as u64 + 3), ty: sample.ty })
+        let sample = SampleInput::f32(g.dims(g.leaf(name)?));
+        Some((name.to_string(), Array { data: sample.values(k as u64 + 3), ty: sample.ty }))
     };
-    ["x", "w"].into_iter().enumerate().map(leaf).collect()
+    ["x", "w", "c"].into_iter().enumerate().filter_map(leaf).collect()
 }
 
 /// Checks two graphs over x and w to have equal results and gradients, the first by lowering too.
@@ -95,6 +96,38 @@ fn dilation_and_groups_equal_their_compositions() {
         tried += 1;
     }
     assert!(tried > 80, "{tried}");
+}
+
+/// Results and both gradients, by the references and by the loops, over the grid.
+#[test]
+fn convolutions_equal_the_sums_of_their_products() {
+    let cells = grid();
+    for cell in &cells {
+        let mut g = Graph::new();
+        let [x, w, c] = [("x", 0), ("w", 1), ("c", 2)].map(|(n, i)| g.input(n, cell.dims()[i].clone()));
+        let y = cell.build(&mut g, [x, w]);
+        assert_eq!(g.dims(y), cell.dims()[2], "{cell:?}");
+        let product = g.mul(c, y);
+        let sum = crate::support::sum_all(&mut g, product);
+        let loss = g.scale(sum, -2.5);
+        let d = gradients(&mut g, loss, &[x, w]).unwrap_or_else(|e| panic!("{cell:?}: {e}"));
+        [("y", y), ("dx", d[0]), ("dw", d[1])].into_iter().for_each(|(name, v)| g.output(name, v));
+        let f = filled(&g);
+        let dy: Vec<f64> = f["c"].data.iter().map(|x| -2.5 * x).collect();
+        let expected = cell.by_hand(&f["x"].data, &f["w"].data, &dy);
+        for ((exact, lowered), expected) in by_reference(&g, &f).iter().zip(by_lowering(&g, &f)).zip(expected)
+        {
+            assert_close(exact, &expected, 1e-10);
+            assert_close(&lowered, &expected, 2e-5);
+        }
+    }
+    let has = |what: fn(&Cell) -> bool| cells.iter().filter(|c| what(c)).count();
+    for transposed in [false, true] {
+        for line in [false, true] {
+            assert!(cells.iter().filter(|c| (c.transposed, c.line) == (transposed, line)).count() > 5);
+        }
+    }
+    assert!(has(|c| c.groups > 1) > 20 && has(|c| c.window.padding.iter().any(|p| p[0] != p[1])) > 20);
 }
 
 #[test]

@@ -2,8 +2,11 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
+mod attention;
+mod attention_grid;
 mod autodiff;
 mod builder;
+mod convolution_grid;
 mod convolutions;
 mod einsum;
 mod evaluation;
