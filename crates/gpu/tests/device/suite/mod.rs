@@ -5,6 +5,8 @@
 
 #![allow(clippy::panic, clippy::print_stdout, clippy::print_stderr, reason = "tests")]
 
+mod attention;
+mod convolutions;
 mod faults;
 mod run;
 mod semantics;
