@@ -46,6 +46,17 @@ impl<'b> Expr<'b> {
         }
     }
 
+    /// Whether every lane is a constant.
+    pub(super) fn is_constant(self) -> bool {
+        let exprs = &self.builder.state.borrow().kernel.exprs;
+        let is_literal =
+            |id: &ExprId| exprs.get(id.index()).is_some_and(|e| matches!(e.kind, ExprKind::Literal(_)));
+        match exprs.get(self.id.index()).map(|e| &e.kind) {
+            Some(ExprKind::Construct(parts)) => parts.iter().all(is_literal),
+            _ => is_literal(&self.id),
+        }
+    }
+
     /// Names the value in the text (ignored for constants, parameters, ids and counters). Returns it.
     pub fn named(self, name: impl Into<String>) -> Self {
         if let Some(node) = self.builder.state.borrow_mut().kernel.exprs.get_mut(self.id.index())

@@ -131,6 +131,12 @@ impl<'b> Expr<'b> {
         if left.ty.scalar != Scalar::F32 {
             return b.binary(native, left, right);
         }
+        if left.is_constant() {
+            // The test of the bits must see the operand that may be NaN: NVIDIA's compiler takes a bare `c < x ? c : x` for its
+            // own minimum, which drops NaN. Equal operands are as above: the right one.
+            let order = if order == BinaryOp::Gt { BinaryOp::Ge } else { BinaryOp::Le };
+            return b.select(b.binary(order, right, left) | right.is_nan(), right, left);
+        }
         b.select(b.binary(order, left, right) | left.is_nan(), left, right)
     }
 

@@ -135,3 +135,19 @@ fn the_size_accounting_counts_bytes() {
     let kernel = b.finish().unwrap();
     assert_eq!((kernel.workgroup_bytes(), kernel.parameter_bytes(), kernel.invocations()), (172, 4, 128));
 }
+
+/// What a driver may take for its own minimum, which drops NaN.
+#[test]
+fn extrema_test_the_bits_of_the_operand_that_may_be_nan() {
+    for lanes in [Type::F32, Type::F32X4] {
+        let b = Builder::new("extrema", [1, 1, 1]);
+        let (x, y) = (b.read("x", lanes), b.read_write("y", lanes));
+        let constant = b.constant(6.0).splat(lanes.lanes);
+        y.store(0, constant.min(x.load(0)));
+        y.store(1, constant.max(x.load(1)));
+        let kernel = b.finish().unwrap();
+        let loaded = |id: &ExprId| matches!(kernel.exprs[id.index()].kind, ExprKind::LoadBinding(..));
+        let tested = kernel.exprs.iter().filter(|e| matches!(&e.kind, ExprKind::Bitcast(of) if loaded(of)));
+        assert_eq!(tested.count(), 2, "{kernel:?}");
+    }
+}

@@ -80,7 +80,7 @@ impl Size {
     }
 }
 
-/// Thresholds from measured tables (guide: 132 units, sizes from 128 to 4096).
+/// Thresholds from measured tables (an H200 of 132 units, sizes from 128 to 4096).
 fn hardware(size: &Size, target: &Target) -> Choice {
     let fits = |tiling: &&Tiling| tiling.fits(target, &target.numeric_classes);
     let first = |list: &[Tiling]| list.iter().find(fits).copied();
