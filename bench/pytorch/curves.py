@@ -2,8 +2,8 @@
 
 In the root of the repository, with a Python that has `torch` 2.11 (CPU), `numpy` and `safetensors`; about three minutes:
 
-    GRIFFINFLY_STARTS=/tmp/starts cargo test --workspace --test main write_the_starts -- --ignored
-    python3 bench/pytorch/curves.py --starts /tmp/starts --out crates/griffinfly/tests/fixtures
+    GRIFFINFLY_STARTS=FOLDER cargo test --workspace --test main write_the_starts -- --ignored
+    python3 bench/pytorch/curves.py --starts FOLDER --out crates/griffinfly/tests/fixtures
 
 A start is a safetensors file of the Rust side: weights before the first step under their names, `batches.NAME` with all
 batches in order, `held_out.NAME`, and as metadata the configuration, the optimizer, the factors of its learning rate and the

@@ -263,7 +263,7 @@ def main():
         "precision": ARGUMENTS.precision,
         "size": ARGUMENTS.size,
         "device": device.describe(),
-        "host": f"{platform.system()} {platform.release()}, Python {platform.python_version()}, {os.cpu_count()} CPUs",
+        "host": f"{platform.system()}, Python {platform.python_version()}, {os.cpu_count()} CPUs",
         "cells": [],
     }
     dtype = torch.float64 if ARGUMENTS.precision == "f64" else torch.float32

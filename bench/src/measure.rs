@@ -26,7 +26,7 @@ const MODE: &str = "program";
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Folder of the files that `write` made.
-    #[arg(long)]
+    #[arg(long, default_value = "target/bench/files")]
     pub(crate) files: PathBuf,
     /// smollm2, smolvla, unet, resnet50, whisper with commas, or all.
     #[arg(long, default_value = "all")]

@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     weights: Option<PathBuf>,
     /// Folder for the files.
-    #[arg(long)]
+    #[arg(long, default_value = "target/bench/files")]
     out: PathBuf,
 }
 

@@ -23,6 +23,8 @@
 //! | what was prepared outlives the weights | `main::device::faults::what_was_prepared_from_weights_does_not_outlive_them` |
 //! | checkpoints that lie, load in part or lack averages | `main::checkpoint`, `main::batch_norm::a_file_without_running_averages_is_refused` |
 //! | ids out of range | [`ids_out_of_range_stay_in_bounds`], `main::inputs`, `main::device::ids` |
+//! | more workgroups than a dimension has, sizes that fill no tile | `suite::sizes`, `families::rows::more_groups_than_one_dimension_has` |
+//! | the reference is wrong | every operation has two witnesses (`suite`); `pytorch/test_models.py` of the bench |
 //! | a transpose taken for a new name | `faults::transposes_of_four_axes_move_their_elements` |
 //! | one rotation of positions for the other | `faults::the_two_rotations_differ_by_the_order_of_their_pairs` |
 //! | repeated ids overwrite | [`repeated_ids_sum_their_gradients`], `suite::faults::device_sums_the_gradients_of_many_equal_ids` |
