@@ -5,6 +5,7 @@
 //! * `compare`: our record against the reference's, which `bench/pytorch/run.py` makes of the same files.
 //! * `report`: the results page from the files of `compare` and `plan`.
 //! * `plan`: bytes and dispatches of the workloads in both memory modes.
+//! * `profile`: each dispatch of the workloads with its time.
 //! * `demo`: the training step of the demo's digits classifier: preparation time (construction + first step - median step),
 //!   step time, host work per step (submit to return), dispatches, pipelines, levels and plan bytes.
 //!
@@ -21,6 +22,7 @@ mod gate;
 mod measure;
 mod number;
 mod plan;
+mod profile;
 mod record;
 #[cfg(test)]
 mod small;
@@ -50,6 +52,8 @@ enum Verb {
     Report(compare::report::Arguments),
     /// Compiles the workloads in both memory modes, without running them.
     Plan(plan::Arguments),
+    /// Where the time of the workloads goes: each dispatch with its time.
+    Profile(profile::Arguments),
     /// The digits classifier's training step.
     Demo(demo::Arguments),
 }
@@ -62,6 +66,7 @@ fn main() -> ExitCode {
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Report(arguments) => compare::report::run(&arguments),
         Verb::Plan(arguments) => plan::run(&arguments),
+        Verb::Profile(arguments) => profile::run(&arguments),
         Verb::Demo(arguments) => demo::run(&arguments).map_err(Into::into),
     };
     match result {

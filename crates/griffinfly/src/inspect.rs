@@ -105,7 +105,7 @@ pub fn stage(graph: &Graph, target: &Target, stage: Stage) -> Result<Shown, Erro
     }
 }
 
-fn rows(program: &Program) -> Vec<DispatchRow> {
+pub(crate) fn rows(program: &Program) -> Vec<DispatchRow> {
     let mut rows = Vec::with_capacity(program.dispatches.len());
     for section in &program.sections {
         for (level, dispatches) in section.levels.iter().enumerate() {

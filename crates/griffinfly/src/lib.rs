@@ -31,6 +31,7 @@
 //! | `device` | which device to use |
 //! | `tensors`, `weights`, `checkpoint` | named tensors in device memory; parameters; files |
 //! | `inputs`, `outputs`, `runner` | what goes in and out of a step, checked; a program bound to memory |
+//! | [`profile`] | where the time of a step goes |
 //! | `model_state` | running averages on their way from trainers to sessions |
 //! | `session`, `trainer` | the two things users run |
 //! | [`data`], [`models`] | the embedded digits; the model of the demo and known architectures |
@@ -52,6 +53,7 @@ pub mod models;
 pub mod nn;
 mod outputs;
 pub mod philox;
+pub mod profile;
 mod progress;
 mod runner;
 mod session;

@@ -10,6 +10,7 @@ use crate::inputs::{self, Input, Slot};
 use crate::memory::Memory;
 use crate::model_state::Following;
 use crate::outputs::{Data, Output, Outputs};
+use crate::profile::Profile;
 use crate::tensors::{Entry, Tensors};
 use crate::weights::Weights;
 use griffinfly_compile::CompileError;
@@ -155,6 +156,17 @@ impl Runner {
         }
         self.weights.check_set()?;
         self.submit_with(false)
+    }
+
+    /// Times the dispatches of steps like the last one.
+    pub(crate) fn profile(&mut self, steps: usize) -> Result<Profile, Error> {
+        if self.prepared.is_none() {
+            let reason = "run a step with inputs first".into();
+            return Err(Error::Value { what: "the number of steps so far", value: "0".into(), reason });
+        }
+        let sections = Sections { outputs: false, ..Sections::STEP };
+        let steps = (0..steps.max(1)).map(|_| self.executor.profile(sections)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Profile::new(&self.program, &steps))
     }
 
     fn submit_with(&mut self, outputs: bool) -> Result<Ticket, Error> {

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::inputs::Input;
 use crate::memory::Memory;
 use crate::outputs::Outputs;
+use crate::profile::Profile;
 use crate::runner::Runner;
 use crate::weights::Weights;
 use griffinfly_compile::program::Program;
@@ -108,6 +109,15 @@ impl Session {
             self.runner.forget_ids()?;
         }
         waited
+    }
+
+    /// Times every dispatch over the inputs of the last step, apart from the steps that are queued: the medians of `steps`
+    /// steps (at least one is taken).
+    ///
+    /// # Errors
+    /// No step was run yet; a device without timestamps; device lost.
+    pub fn profile(&mut self, steps: usize) -> Result<Profile, Error> {
+        self.runner.profile(steps)
     }
 
     /// Loads parameters, and the state the graph has, from a checkpoint. State of an optimizer is passed over.

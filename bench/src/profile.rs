@@ -1,0 +1,68 @@
+//! `griffinfly-bench profile`: each dispatch of the workloads with its time on the device, apart from the timed series.
+
+use crate::bundle::Bundle;
+use crate::error::BenchError;
+use crate::measure::input;
+use crate::record::Phase;
+use crate::workload::{Shape, Size, names};
+use griffinfly::{Device, DeviceChoice, Session, Weights};
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Folder of the files that `write` made.
+    #[arg(long, default_value = "target/bench/files")]
+    files: PathBuf,
+    /// smollm2, smolvla, unet, resnet50, whisper with commas, or all.
+    #[arg(long, default_value = "all")]
+    workload: String,
+    /// Phases; all of them by default.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    phase: Vec<Phase>,
+    /// Size of the workloads.
+    #[arg(long, value_enum, default_value = "full")]
+    size: Size,
+    /// auto (a hardware GPU, else host), vulkan (any driver) or host.
+    #[arg(long, default_value = "auto")]
+    device: DeviceChoice,
+    /// Steps whose medians are taken.
+    #[arg(long, default_value_t = 30)]
+    steps: usize,
+    /// Folder for a file WORKLOAD.PHASE.json each.
+    #[arg(long)]
+    out: PathBuf,
+}
+
+#[allow(clippy::print_stderr, reason = "progress of a long command")]
+pub(crate) fn run(arguments: &Arguments) -> Result<(), BenchError> {
+    let wanted = |reason| BenchError::File { path: "--workload".into(), reason };
+    let workloads = names(&arguments.workload).map_err(wanted)?;
+    let device = Device::open(arguments.device)?;
+    let phases = if arguments.phase.is_empty() { Phase::ALL.to_vec() } else { arguments.phase.clone() };
+    std::fs::create_dir_all(&arguments.out).map_err(BenchError::io(&arguments.out))?;
+    for name in workloads {
+        let bundle = Bundle::read(&arguments.files, name, arguments.size)?;
+        let model = name.at(arguments.size).model(Shape::Full)?;
+        let weights = Weights::empty(&device, &model.graph)?;
+        bundle.load(&weights)?;
+        for phase in &phases {
+            let shape = if *phase == Phase::Latency { Shape::Minimal } else { Shape::Full };
+            let model = name.at(arguments.size).model(shape)?;
+            let graph =
+                if *phase == Phase::Train { model.training()?.gradients()? } else { model.inference()? };
+            let mut session = Session::with_weights(graph, &weights)?;
+            let inputs = bundle.inputs(shape);
+            let has = |name: &str| session.graph().graph().leaf(name).is_some();
+            let given: Vec<_> =
+                inputs.iter().filter(|i| has(&i.name)).map(|i| (i.name.as_str(), input(i))).collect();
+            session.run(&given)?;
+            let profile = session.profile(arguments.steps)?;
+            let path = arguments.out.join(format!("{}.{}.json", name.text(), phase.text()));
+            let json = |source| BenchError::Record { path: path.clone(), source };
+            let text = serde_json::to_string(&profile).map_err(json)?;
+            std::fs::write(&path, text).map_err(BenchError::io(&path))?;
+            eprintln!("{} {}: {:.3} ms", name.text(), phase.text(), profile.total_ns / 1e6);
+        }
+    }
+    Ok(())
+}
