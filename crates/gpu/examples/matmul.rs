@@ -6,7 +6,7 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a tool for the terminal")]
 
-use griffinfly_compile::kernel::families::contract::{Choice, Tiling, choose, realise_with};
+use griffinfly_compile::kernel::families::contract::{Choice, Merge, Tiling, choose, realise_with};
 use griffinfly_compile::kernel::families::{Instance, Slot};
 use griffinfly_compile::kernel::{kir, print, spirv};
 use griffinfly_compile::program::{
@@ -42,9 +42,13 @@ fn main() {
         let named = |tiling: &&Tiling| tiling.to_string().contains(&options.tiling);
         for tiling in Tiling::all().iter().filter(fits).filter(named) {
             for split in &options.splits {
-                let choice = Choice { tiling: *tiling, split: *split };
-                let mark = if choice == chosen { " <- default" } else { "" };
-                println!("{}{mark}", measure(device.as_ref(), &l, &choice, (*size, options.rounds)));
+                let merges: &[Merge] =
+                    if *split > 1 && !tiling.is_direct() { &[Merge::Dispatch, Merge::Last] } else { &[Merge::Dispatch] };
+                for merge in merges {
+                    let choice = Choice { tiling: *tiling, split: *split, merge: *merge };
+                    let mark = if choice == chosen { " <- default" } else { "" };
+                    println!("{}{mark}", measure(device.as_ref(), &l, &choice, (*size, options.rounds)));
+                }
             }
         }
         println!("default: {} split {}", chosen.tiling, chosen.split);
@@ -97,10 +101,14 @@ fn product([m, n, k]: [usize; 3], transposed: bool) -> Loop {
     Loop { operands: vec![a, b], results: vec![TensorType::f32([m, n])], kind: LoopKind::Contract(contract) }
 }
 
+/// Median time of one product among many that wait for each other, from wall time.
 fn measure(device: &dyn Device, l: &Loop, choice: &Choice, (size, rounds): ([usize; 3], usize)) -> String {
     let [m, n, k] = size;
-    let label = format!("{m:5}x{n:5}x{k:5} {:20} split {:2}", choice.tiling.to_string(), choice.split);
-    let program = match program(device, l, choice) {
+    let flop = 2.0 * (m * n * k) as f64;
+    let label = format!("{m:5}x{n:5}x{k:5} {:20} split {:2} {:?}", choice.tiling.to_string(), choice.split, choice.merge);
+    let repeats = (3e-3 / (flop / 20e12 + 5e-6)).clamp(1.0, 200.0) as usize;
+    let repeats = if device.target().is_hardware { repeats } else { 1 };
+    let program = match program(device, l, choice, repeats) {
         Ok(program) => program,
         Err(reason) => return format!("{label}: {reason}"),
     };
@@ -108,31 +116,24 @@ fn measure(device: &dyn Device, l: &Loop, choice: &Choice, (size, rounds): ([usi
     let name = program.dispatches[0].instance.clone();
     let mut executor = device.instantiate(Arc::new(program), &[]).unwrap();
     let preparation = started.elapsed();
-    let warm = if device.target().is_hardware { Duration::from_millis(200) } else { Duration::ZERO };
+    let warm = if device.target().is_hardware { Duration::from_millis(120) } else { Duration::ZERO };
     let started = Instant::now();
-    loop {
+    let mut times = Vec::new();
+    while started.elapsed() < warm || times.len() < rounds {
+        let before = Instant::now();
         let ticket = executor.submit(Sections::ALL).unwrap();
         executor.wait(ticket, Duration::from_secs(60)).unwrap();
-        if started.elapsed() >= warm {
-            break;
-        }
+        times.push(before.elapsed().as_secs_f64());
     }
-    let mut times: Vec<Vec<f64>> = Vec::new();
-    for _ in 0..rounds {
-        times.push(executor.profile(Sections::ALL).unwrap().dispatch_ns.iter().map(|(_, ns)| *ns).collect());
-    }
-    times.sort_by(|x, y| x.iter().sum::<f64>().total_cmp(&y.iter().sum()));
-    let median = &times[times.len() / 2];
-    let total: f64 = median.iter().sum();
-    let gflops = 2.0 * (m * n * k) as f64 / total;
-    let micros: Vec<String> = median.iter().map(|ns| format!("{:.1}", ns / 1000.0)).collect();
-    format!(
-        "{label}: {:>10} us {gflops:9.1} GFLOP/s, prepared in {preparation:.0?}  [{name}]",
-        micros.join(" + ")
-    )
+    let mut times = times.split_off(times.len() - rounds);
+    times.sort_by(f64::total_cmp);
+    let total = times[times.len() / 2] / repeats as f64;
+    let (micros, gflops) = (total * 1e6, flop / total / 1e9);
+    format!("{label}: {micros:>8.1} us {gflops:9.1} GFLOP/s, prepared in {preparation:.0?}  [{name}]")
 }
 
-fn program(device: &dyn Device, l: &Loop, choice: &Choice) -> Result<Program, String> {
+/// A program that computes the product so many times, each after the one before.
+fn program(device: &dyn Device, l: &Loop, choice: &Choice, repeats: usize) -> Result<Program, String> {
     let realisation = realise_with(l, device.target(), choice).map_err(|e| e.to_string())?;
     let mut program = Program {
         format: FORMAT,
@@ -164,15 +165,24 @@ fn program(device: &dyn Device, l: &Loop, choice: &Choice) -> Result<Program, St
     });
     let scratch: Vec<_> =
         realisation.scratch.iter().map(|n| arena(&mut program, Role::Scratch, *n as usize)).collect();
+    let counters = (realisation.counters > 0).then(|| {
+        let counters = arena(&mut program, Role::Counters, realisation.counters as usize);
+        let words = vec![0; realisation.counters as usize / 4];
+        program.constants.push(ConstantData { place: counters.0, words });
+        counters
+    });
     for instance in realisation.dispatches {
         let buffer = |slot: &Slot| match slot {
             Slot::Operand(i) => operands[*i],
             Slot::Result(i) => results[*i],
             Slot::Scratch(i) => scratch[*i],
+            Slot::Counters => counters.unwrap(),
         };
         let places: Vec<_> = instance.bindings.iter().map(buffer).collect();
         push(&mut program, instance, &places);
     }
+    let once = program.sections[0].levels.clone();
+    program.sections[0].levels = (0..repeats).flat_map(|_| once.clone()).collect();
     Ok(program)
 }
 
@@ -184,7 +194,7 @@ fn arena(program: &mut Program, role: Role, bytes: usize) -> (Place, u64) {
 fn push(program: &mut Program, instance: Instance, places: &[(Place, u64)]) {
     let access = |binding: &kir::Binding| match binding.access {
         kir::Access::Read => BindingAccess::Read,
-        kir::Access::ReadWrite => BindingAccess::Write,
+        _ => BindingAccess::Write,
     };
     let accesses: Vec<_> = instance.kernel.bindings.iter().map(access).collect();
     let wgsl = print::wgsl(&instance.kernel, &print::PrintOptions::default());

@@ -16,6 +16,9 @@ use crate::KernelError;
 /// SPIR-V version of everything we write.
 const SPIRV_VERSION: (u8, u8) = (1, 3);
 
+/// What our printer may use besides the core of the language.
+const CAPABILITIES: Capabilities = Capabilities::IMMEDIATES.union(Capabilities::MEMORY_DECORATION_COHERENT);
+
 /// Translates one WGSL module and selects its compute entry point `entry`.
 ///
 /// # Errors
@@ -26,7 +29,7 @@ pub fn compile(wgsl: &str, entry: &str) -> Result<Vec<u32>, KernelError> {
         line: error.location(wgsl).map(|at| at.line_number),
         wgsl: wgsl.to_owned(),
     })?;
-    let info = Validator::new(ValidationFlags::all(), Capabilities::IMMEDIATES).validate(&module).map_err(
+    let info = Validator::new(ValidationFlags::all(), CAPABILITIES).validate(&module).map_err(
         |error| KernelError::Validate {
             message: error.emit_to_string(wgsl),
             line: error.location(wgsl).map(|at| at.line_number),

@@ -1,7 +1,7 @@
 //! Structural verifier: what neither the builder's type rules nor naga know. Returns all faults.
 //!
 //! Checked: workgroup size per dimension and in total, workgroup memory, number of bindings, parameter bytes; stores
-//! only to read-write bindings; breaks only in loops; and barriers only where all invocations arrive together:
+//! only to read-write bindings, counters only by atomic additions; breaks only in loops; and barriers only where all invocations arrive together:
 //! * inside `if` only when the generator claimed it uniform ([`crate::kir::Builder::if_uniform`]) and the condition
 //!   does not visibly depend on the invocation;
 //! * inside `for` only when its bounds do not depend on the invocation;
@@ -15,7 +15,7 @@ mod tests;
 pub use iterations::most_iterations;
 
 use crate::KernelError;
-use crate::kir::{Access, BlockId, Kernel, Stmt, Uniformity};
+use crate::kir::{Access, BlockId, ExprKind, Kernel, Stmt, Uniformity};
 
 /// What a target allows one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,6 +92,18 @@ pub enum Fault {
         /// Name of the binding.
         binding: String,
     },
+    /// An atomic addition to a binding that is not one of counters.
+    #[error("atomic addition to the binding `{binding}`, which has no counters")]
+    NoCounters {
+        /// Name of the binding.
+        binding: String,
+    },
+    /// A plain load of a counter.
+    #[error("load of a counter from `{binding}`")]
+    CounterLoad {
+        /// Name of the binding.
+        binding: String,
+    },
     /// A break outside any loop.
     #[error("break outside a loop")]
     StrayBreak,
@@ -124,6 +136,14 @@ pub enum Divergence {
 pub fn faults(kernel: &Kernel, limits: &KernelLimits) -> Vec<Fault> {
     let mut faults = Vec::new();
     check_limits(kernel, limits, &mut faults);
+    for node in &kernel.exprs {
+        if let ExprKind::LoadBinding(binding, _) = &node.kind {
+            let binding = &kernel.bindings[binding.index()];
+            if binding.access == Access::Counters {
+                faults.push(Fault::CounterLoad { binding: binding.name.clone() });
+            }
+        }
+    }
     Walk { kernel, faults: &mut faults }.block(Kernel::BODY, Context::default());
     faults
 }
@@ -212,8 +232,14 @@ impl Walk<'_> {
             Stmt::Bind(_) | Stmt::Declare(..) | Stmt::Assign(..) | Stmt::StoreShared(..) => {}
             Stmt::StoreBinding(binding, ..) => {
                 let binding = &self.kernel.bindings[binding.index()];
-                if binding.access == Access::Read {
+                if matches!(binding.access, Access::Read | Access::Counters) {
                     self.faults.push(Fault::ReadOnlyStore { binding: binding.name.clone() });
+                }
+            }
+            Stmt::AtomicAdd(_, binding, ..) => {
+                let binding = &self.kernel.bindings[binding.index()];
+                if binding.access != Access::Counters {
+                    self.faults.push(Fault::NoCounters { binding: binding.name.clone() });
                 }
             }
             Stmt::If { condition, uniform, accept, reject } => {
@@ -231,7 +257,7 @@ impl Walk<'_> {
             Stmt::Loop(body) => self.repeated(body, context),
             Stmt::Break if !context.in_loop => self.faults.push(Fault::StrayBreak),
             Stmt::Break => {}
-            Stmt::Barrier => {
+            Stmt::Barrier | Stmt::Fence => {
                 if let Some(inside) = context.divergence {
                     self.faults.push(Fault::DivergentBarrier { inside });
                 }

@@ -60,7 +60,7 @@ pub(super) fn pieces(schedule: &Schedule, target: &Target) -> Result<Vec<Piece>,
             members.iter().flat_map(|&m| schedule.graph.loops[m].labels.iter().cloned()).collect();
         labels.sort();
         labels.dedup();
-        let realisation = Realisation { dispatches: Vec::new(), scratch: Vec::new() };
+        let realisation = Realisation::default();
         out.push(Piece { what: What::Group(g), section: SectionKind::Update, level, labels, realisation });
     }
     for (i, node) in schedule.graph.loops.iter().enumerate().filter(|(i, _)| !grouped[*i]) {
@@ -75,7 +75,7 @@ pub(super) fn pieces(schedule: &Schedule, target: &Target) -> Result<Vec<Piece>,
 
 fn realise(l: &Loop, target: &Target, labels: &[String]) -> Result<Realisation, CompileError> {
     if target.backend == Backend::Host {
-        return Ok(Realisation { dispatches: Vec::new(), scratch: Vec::new() });
+        return Ok(Realisation::default());
     }
     families::realise(l, target).map_err(|source| CompileError::Kernel {
         archetype: format!("{:?}", l.archetype()),
@@ -100,14 +100,14 @@ pub(super) fn emit(
                 let source = LoopId(loops.len() as u32);
                 loops.push(node.l.clone());
                 let places = e.places(node);
-                e.dispatch(piece, source, &node.l, &Memory { places, scratch: &placement.scratch[p] })?;
+                e.dispatch(piece, source, &node.l, &Memory { places, scratch: &placement.scratch[p], counters: placement.counters[p] })?;
             }
             What::Group(g) => {
                 for (l, memory) in windows(&schedule.groups[*g], schedule, placement) {
                     let source = LoopId(loops.len() as u32);
                     let realisation = realise(&l, target, &piece.labels)?;
                     let piece = Piece { realisation, ..piece.clone() };
-                    e.dispatch(&piece, source, &l, &Memory { places: memory, scratch: &[] })?;
+                    e.dispatch(&piece, source, &l, &Memory { places: memory, scratch: &[], counters: None })?;
                     loops.push(l);
                 }
             }
@@ -121,6 +121,7 @@ pub(super) fn emit(
 struct Memory<'a> {
     places: (Vec<Place>, Vec<Place>),
     scratch: &'a [Place],
+    counters: Option<Place>,
 }
 
 struct Emitter<'a> {
@@ -157,6 +158,7 @@ impl Emitter<'_> {
                 Slot::Operand(i) => (operands[i], l.operands[i].bytes() as u64),
                 Slot::Result(i) => (results[i], l.results[i].bytes() as u64),
                 Slot::Scratch(i) => (memory.scratch[i], piece.realisation.scratch[i]),
+                Slot::Counters => (memory.counters.unwrap_or(operands[0]), piece.realisation.counters),
             };
             Binding { arena: place.arena, offset: place.offset, bytes, access }
         };
@@ -242,7 +244,7 @@ impl Kernels {
         let id = KernelId(self.all.len() as u32);
         let access = |b: &griffinfly_kernel::kir::Binding| match b.access {
             griffinfly_kernel::kir::Access::Read => BindingAccess::Read,
-            griffinfly_kernel::kir::Access::ReadWrite => BindingAccess::Write,
+            _ => BindingAccess::Write,
         };
         griffinfly_kernel::verify::check(k, &families::limits(target)).map_err(|source| {
             CompileError::Kernel { archetype: instance.name.clone(), label: k.name.clone(), source }

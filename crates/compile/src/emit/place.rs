@@ -25,6 +25,8 @@ pub(super) struct Placement {
     pub(super) places: Vec<Option<Place>>,
     /// Place of each piece's scratch buffers.
     pub(super) scratch: Vec<Vec<Place>>,
+    /// Place of each piece's counters.
+    pub(super) counters: Vec<Option<Place>>,
     /// What has no bytes yet, by number.
     pub(super) temporaries: Vec<Temporary>,
 }
@@ -38,6 +40,11 @@ pub(super) fn run(schedule: &Schedule, pieces: &[Piece], target: &Target) -> Res
     place_mirrors(schedule, &layout, &mut out);
     place_rest(graph, target, &mut out);
     number_temporaries(schedule, pieces, &mut out);
+    for p in pieces {
+        let bytes = p.realisation.counters;
+        let place = (bytes > 0).then(|| out.append(&Role::Counters, bytes, target.chunk_bytes()));
+        out.counters.push(place);
+    }
     for (t, leaf) in &schedule.in_place {
         out.places[t.index()] = out.places[leaf.index()];
     }
@@ -193,7 +200,7 @@ fn number_temporaries(schedule: &Schedule, pieces: &[Piece], out: &mut Placement
     }
 }
 
-/// Initial contents of constant and state arenas.
+/// Initial contents of constant and state arenas and of counters.
 pub(super) fn constants(graph: &LoopGraph, placement: &Placement) -> Vec<ConstantData> {
     let mut out = Vec::new();
     for (i, t) in graph.tensors.iter().enumerate() {
@@ -208,6 +215,10 @@ pub(super) fn constants(graph: &LoopGraph, placement: &Placement) -> Vec<Constan
             }
             _ => {}
         }
+    }
+    for (id, arena) in (0_u32..).zip(&placement.arenas).filter(|(_, arena)| arena.role == Role::Counters) {
+        let place = Place { arena: ArenaId(id), offset: 0 };
+        out.push(ConstantData { place, words: vec![0; usize::try_from(arena.bytes / 4).unwrap_or(0)] });
     }
     out
 }

@@ -140,6 +140,8 @@ pub enum Role {
     Constants,
     /// Temporaries of a step.
     Scratch,
+    /// Counters of kernels: zero before the first step, and zero again whenever none of their dispatches runs.
+    Counters,
 }
 
 /// A place in memory.

@@ -116,7 +116,7 @@ fn store(shared: &Shared, arena: &Arena, given: Option<&Arc<dyn Buffer>>) -> Res
             }
             Ok(Store::Ring(buffers))
         }
-        (Role::Outputs | Role::Constants | Role::Scratch, None) => {
+        (Role::Outputs | Role::Constants | Role::Scratch | Role::Counters, None) => {
             let request = Request { what: &what, bytes: arena.bytes, home: Home::Device };
             Ok(Store::Made(RawBuffer::new(&shared.context, &request)?))
         }

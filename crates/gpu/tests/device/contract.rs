@@ -10,7 +10,7 @@ mod loops;
 mod reference;
 
 use griffinfly_compile::kernel::families::contract::{
-    Choice, Staging, Tiling, choices, realise, realise_with,
+    Choice, Merge, Staging, Tiling, choices, realise, realise_with,
 };
 use griffinfly_gpu::Device;
 use griffinfly_gpu::vulkan::{OpenOptions, Selector, open_with};
@@ -53,7 +53,7 @@ fn tilings(target: &Target) -> Vec<Tiling> {
 }
 
 fn unsplit(tiling: Tiling) -> Choice {
-    Choice { tiling, split: 1 }
+    Choice::whole(tiling)
 }
 
 /// Sizes on both sides of a tile's: one, odd, prime, a multiple, larger.
@@ -111,7 +111,11 @@ fn every_tiling_with_split_products() {
             let even = Product { batch: vec![2], epilogue: Epilogue::Residual, ..Product::new(8, 12, 256) };
             let cases = [(Product::new(m, n, 150), 2), (odd, 3), (even, 4)];
             for (_, (product, split)) in cases.iter().enumerate().filter(|(j, _)| takes(i + j, 3)) {
-                suite.case(&product.build(), &Choice { tiling, split: *split });
+                suite.case(&product.build(), &Choice::parts(tiling, *split));
+                if !tiling.is_direct() {
+                    let joined = Choice { merge: Merge::Last, ..Choice::parts(tiling, *split) };
+                    suite.case(&product.build(), &joined);
+                }
             }
         }
     });
@@ -160,7 +164,7 @@ fn convolutions_with_split_products() {
     check(|suite| {
         for (i, l) in convolutions().iter().enumerate() {
             let tiling = [Tiling::DIRECT_4X4, Tiling::SMALL, Tiling::MIDDLE][i % 3];
-            suite.case(l, &Choice { tiling, split: 2 });
+            suite.case(l, &Choice::parts(tiling, 2));
         }
     });
 }
@@ -220,6 +224,6 @@ fn refusals_are_typed() {
     assert!(realise_with(&l, &target, &unsplit(Tiling::SMALL)).unwrap_err().to_string().contains("bindings"));
     target.max_bindings = 8;
     target.max_binding_bytes = 1 << 14;
-    let split = Choice { tiling: Tiling::SMALL, split: 4 };
+    let split = Choice::parts(Tiling::SMALL, 4);
     assert!(realise_with(&l, &target, &split).unwrap_err().to_string().contains("partial sums"));
 }

@@ -37,6 +37,8 @@ pub enum Slot {
     Result(usize),
     /// Scratch buffer number i of the realisation.
     Scratch(usize),
+    /// The counters of the realisation.
+    Counters,
 }
 
 /// One dispatch.
@@ -57,12 +59,14 @@ pub struct Instance {
 }
 
 /// The dispatches of one loop.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Realisation {
     /// In order; each sees what earlier ones wrote.
     pub dispatches: Vec<Instance>,
     /// Bytes of each scratch buffer.
     pub scratch: Vec<u64>,
+    /// Bytes of counters: of its own, zero before its first run and left at zero by every run. None where 0.
+    pub counters: u64,
 }
 
 /// Realises a loop as its kind, its sizes and the target suggest.

@@ -61,7 +61,7 @@ pub fn realise_scatter(l: &Loop, target: &Target) -> Result<Realisation, KernelE
     let (items, most) = (count(&s.items), shape.most_items(target));
     let ranges = (0..items).step_by(most as usize).map(|begin| begin..items.min(begin.saturating_add(most)));
     let dispatches = ranges.map(|range| instance(l, (s, &shape), range, target)).collect::<Result<_, _>>()?;
-    Ok(Realisation { dispatches, scratch: Vec::new() })
+    Ok(Realisation { dispatches, ..Realisation::default() })
 }
 
 /// The dispatch that adds a range of items: to zero, or for a later range to the sums so far.

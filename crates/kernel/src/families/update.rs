@@ -28,13 +28,13 @@ pub fn realise_update(l: &Loop, target: &Target) -> Result<Realisation, KernelEr
                 *slot = match *slot {
                     Slot::Operand(i) => Slot::Operand(operands[i]),
                     Slot::Result(i) => Slot::Result(segment * outputs + i),
-                    Slot::Scratch(i) => Slot::Scratch(i),
+                    slot @ (Slot::Scratch(_) | Slot::Counters) => slot,
                 };
             }
             dispatches.push(dispatch);
         }
     }
-    Ok(Realisation { dispatches, scratch: Vec::new() })
+    Ok(Realisation { dispatches, ..Realisation::default() })
 }
 
 /// One segment as a map over a flat axis, and the operands of the update that it reads.

@@ -144,10 +144,14 @@ impl Builder {
         self.workgroup_id(Axis::Y) * self.workgroup_count(Axis::X) + self.workgroup_id(Axis::X)
     }
 
+    /// Invocations per workgroup.
+    pub fn invocations(&self) -> u32 {
+        self.state.borrow().kernel.workgroup_size.iter().product()
+    }
+
     /// Invocation number of a dispatch folded over X and Y, for any workgroup shape.
     pub fn flat_global_id(&self) -> Expr<'_> {
-        let size: u32 = self.state.borrow().kernel.workgroup_size.iter().product();
-        self.flat_workgroup_id() * size + self.local_index()
+        self.flat_workgroup_id() * self.invocations() + self.local_index()
     }
 
     /// A constant.
@@ -334,7 +338,7 @@ impl Builder {
         let kernel = &state.kernel;
         let mut joined = match kind {
             ExprKind::LoadBinding(binding, _)
-                if kernel.bindings[binding.index()].access == Access::ReadWrite =>
+                if kernel.bindings[binding.index()].access != Access::Read =>
             {
                 Uniformity::Unknown
             }

@@ -2,7 +2,7 @@
 
 use super::build::Builder;
 use super::expr::{ExprKind, Literal, Uniformity};
-use super::handle::{Expr, Var};
+use super::handle::{Buffer, Expr, Var};
 use super::kernel::{Block, BlockId, Counter, CounterId, Stmt, VarId, Variable};
 use super::operand::Operand;
 use super::types::Type;
@@ -141,6 +141,30 @@ impl Builder {
     #[track_caller]
     pub fn barrier(&self) {
         self.statement(Stmt::Barrier);
+    }
+
+    /// Waits for all invocations of the workgroup and orders their accesses to buffers: what was stored to a binding of
+    /// [`Access::Exchange`](super::kernel::Access::Exchange) before is there for every workgroup that learns of it later.
+    #[track_caller]
+    pub fn fence(&self) {
+        self.statement(Stmt::Fence);
+    }
+
+    /// Adds to a counter at once; gives what it was before.
+    #[track_caller]
+    pub fn atomic_add<'b>(
+        &'b self,
+        counters: Buffer<'b>,
+        index: impl Operand<'b>,
+        value: impl Operand<'b>,
+    ) -> Expr<'b> {
+        let [index, value] = [index.expr(self, Some(Type::U32)), value.expr(self, Some(Type::U32))];
+        self.check([index, value].iter().all(|e| e.ty == Type::U32), || {
+            format!("{} added at index of type {}", value.ty, index.ty)
+        });
+        let before = self.var("before", 0_u32);
+        self.statement(Stmt::AtomicAdd(before.id, counters.id, index.id, value.id));
+        before.get()
     }
 
     fn counter(&self, counter: CounterId, uniformity: Uniformity) -> Expr<'_> {

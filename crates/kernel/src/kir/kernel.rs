@@ -41,6 +41,11 @@ pub enum Access {
     Read,
     /// Loads and stores.
     ReadWrite,
+    /// Loads and stores that other workgroups of the dispatch may see: what precedes a [`Stmt::Fence`] is seen by who learned
+    /// of it through a counter.
+    Exchange,
+    /// Counters that all workgroups of the dispatch add to, of `u32`.
+    Counters,
 }
 
 /// A storage buffer: a run-time sized array.
@@ -128,15 +133,21 @@ pub enum Stmt {
     Break,
     /// Waits for the workgroup and makes its workgroup memory visible.
     Barrier,
+    /// Waits for the workgroup and orders its accesses to buffers before and after, for all workgroups.
+    Fence,
+    /// Adds to an element of a binding of counters at once; the variable gets what it was before.
+    AtomicAdd(VarId, BindingId, ExprId, ExprId),
 }
 
 impl Stmt {
     /// Calls `visit` with each expression the statement uses (not for `Bind`, which only places one).
     pub fn for_operands(&self, mut visit: impl FnMut(ExprId)) {
         match *self {
-            Self::Bind(_) | Self::Loop(_) | Self::Break | Self::Barrier => {}
+            Self::Bind(_) | Self::Loop(_) | Self::Break | Self::Barrier | Self::Fence => {}
             Self::Declare(_, value) | Self::Assign(_, value) => visit(value),
-            Self::StoreBinding(_, index, value) | Self::StoreShared(_, index, value) => {
+            Self::StoreBinding(_, index, value)
+            | Self::StoreShared(_, index, value)
+            | Self::AtomicAdd(_, _, index, value) => {
                 visit(index);
                 visit(value);
             }

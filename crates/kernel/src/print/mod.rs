@@ -76,15 +76,18 @@ impl Printer<'_> {
     fn declarations(&mut self, options: &PrintOptions) {
         self.parameters(options);
         for (index, binding) in self.kernel.bindings.iter().enumerate() {
-            let access = match binding.access {
-                Access::Read => "read",
-                Access::ReadWrite => "read_write",
+            let (access, coherent) = match binding.access {
+                Access::Read => ("read", ""),
+                Access::ReadWrite | Access::Counters => ("read_write", ""),
+                Access::Exchange => ("read_write", "@coherent "),
             };
             let (name, element) = (&self.names.bindings[index], binding.element);
-            self.line(
-                0,
-                format_args!("@group(0) @binding({index}) var<storage, {access}> {name}: array<{element}>;"),
-            );
+            let place = format_args!("@group(0) @binding({index}) {coherent}var<storage, {access}> {name}");
+            if binding.access == Access::Counters {
+                self.line(0, format_args!("{place}: array<atomic<{element}>>;"));
+            } else {
+                self.line(0, format_args!("{place}: array<{element}>;"));
+            }
         }
         for (index, array) in self.kernel.shared.iter().enumerate() {
             let (name, element, length) = (&self.names.shared[index], array.element, array.length);

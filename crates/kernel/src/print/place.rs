@@ -100,7 +100,7 @@ fn can_move(kernel: &Kernel, kind: &ExprKind, from: Option<Position>, to: Option
 /// Whether a statement certainly leaves a variable alone.
 fn keeps(statement: &Stmt, var: VarId) -> bool {
     match statement {
-        Stmt::Assign(assigned, _) => *assigned != var,
+        Stmt::Assign(assigned, _) | Stmt::AtomicAdd(assigned, ..) => *assigned != var,
         Stmt::If { .. } | Stmt::For { .. } | Stmt::Loop(_) => false,
         _ => true,
     }

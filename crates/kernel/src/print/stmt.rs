@@ -52,6 +52,12 @@ impl Printer<'_> {
             }
             Stmt::Break => self.line(depth, format_args!("break;")),
             Stmt::Barrier => self.line(depth, format_args!("workgroupBarrier();")),
+            Stmt::Fence => self.line(depth, format_args!("storageBarrier();")),
+            Stmt::AtomicAdd(var, binding, index, value) => {
+                let (var, name) = (&self.names.vars[var.index()], &self.names.bindings[binding.index()]);
+                let (index, value) = (self.value(index), self.value(value));
+                self.line(depth, format_args!("{var} = atomicAdd(&{name}[{index}], {value});"));
+            }
         }
     }
 

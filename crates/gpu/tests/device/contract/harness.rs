@@ -35,6 +35,7 @@ struct Buffers {
     operands: Vec<(Place, u64)>,
     results: Vec<(Place, u64)>,
     scratch: Vec<(Place, u64)>,
+    counters: Option<(Place, u64)>,
 }
 
 impl Suite {
@@ -75,6 +76,10 @@ impl Suite {
                 .iter()
                 .map(|n| self.arena(Role::Scratch, *n as usize / 4, &[]))
                 .collect(),
+            counters: (realisation.counters > 0).then(|| {
+                let count = realisation.counters as usize / 4;
+                self.arena(Role::Counters, count, &vec![0.0; count])
+            }),
         };
         let results =
             l.results.iter().zip(&buffers.results).map(|(ty, (place, _))| self.external(ty, *place));
@@ -109,6 +114,7 @@ impl Suite {
                 Slot::Operand(i) => buffers.operands[*i],
                 Slot::Result(i) => buffers.results[*i],
                 Slot::Scratch(i) => buffers.scratch[*i],
+                Slot::Counters => buffers.counters.unwrap(),
             };
             Binding { arena: place.arena, offset: place.offset, bytes, access: access(binding) }
         });
@@ -138,10 +144,11 @@ impl Suite {
         KernelId(at as u32)
     }
 
-    /// Runs all cases and compares every element; reports all cases that fail.
+    /// Runs all cases twice, so that what the first run leaves is seen, and compares every element; reports all cases that fail.
     pub(super) fn run(self, device: &dyn Device) {
         let (cases, kernels) = (self.cases, self.program.kernels.len());
         let mut executor = device.instantiate(Arc::new(self.program), &[]).unwrap();
+        executor.submit(Sections::ALL).unwrap();
         let ticket = executor.submit(Sections::ALL).unwrap();
         let mut faults = Vec::new();
         for case in &cases {
@@ -183,7 +190,7 @@ pub(super) fn program_kernel(instance: &Instance) -> Kernel {
 fn access(binding: &kir::Binding) -> BindingAccess {
     match binding.access {
         kir::Access::Read => BindingAccess::Read,
-        kir::Access::ReadWrite => BindingAccess::Write,
+        kir::Access::ReadWrite | kir::Access::Exchange | kir::Access::Counters => BindingAccess::Write,
     }
 }
 

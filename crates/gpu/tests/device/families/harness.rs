@@ -75,6 +75,7 @@ struct Layout {
     operands: Vec<u64>,
     results: Vec<u64>,
     scratch: Vec<u64>,
+    counters: u64,
 }
 
 struct Image {
@@ -140,7 +141,8 @@ fn lay_out(image: &mut Image, case: &Case) -> Layout {
     let results = case.l.results.iter().map(|ty| image.push(&poison(ty.elements()))).collect();
     let scratch =
         case.realisation.scratch.iter().map(|bytes| image.push(&poison(*bytes as usize / 4))).collect();
-    Layout { operands, results, scratch }
+    let counters = image.push(&vec![0; case.realisation.counters as usize / 4]);
+    Layout { operands, results, scratch, counters }
 }
 
 fn assemble(target: &Target, cases: &[Case], layouts: &[Layout], bytes: u64) -> Program {
@@ -184,7 +186,7 @@ fn assemble(target: &Target, cases: &[Case], layouts: &[Layout], bytes: u64) -> 
 fn access(access: Access) -> BindingAccess {
     match access {
         Access::Read => BindingAccess::Read,
-        Access::ReadWrite => BindingAccess::Write,
+        Access::ReadWrite | Access::Exchange | Access::Counters => BindingAccess::Write,
     }
 }
 
@@ -214,6 +216,7 @@ fn bindings(case: &Case, layout: &Layout, instance: &Instance) -> Vec<Binding> {
         Slot::Operand(i) => (layout.operands[i], bytes(&case.l.operands[i])),
         Slot::Result(i) => (layout.results[i], bytes(&case.l.results[i])),
         Slot::Scratch(i) => (layout.scratch[i], case.realisation.scratch[i]),
+        Slot::Counters => (layout.counters, case.realisation.counters),
     };
     let one = |(slot, binding): (&Slot, &griffinfly_compile::kernel::kir::Binding)| {
         let (offset, bytes) = place(slot);

@@ -48,7 +48,7 @@ pub fn realise_attention(l: &Loop, target: &Target) -> Result<Realisation, Kerne
         all.into_iter().map(|result| vec![result]).collect()
     };
     let dispatches = parts.iter().map(|results| instance(l, a, results, target)).collect::<Result<_, _>>()?;
-    Ok(Realisation { dispatches, scratch: Vec::new() })
+    Ok(Realisation { dispatches, ..Realisation::default() })
 }
 
 /// The bodies as the kernel reads them, and the results it writes.

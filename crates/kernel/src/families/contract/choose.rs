@@ -13,8 +13,39 @@ use griffinfly_ir::target::Target;
 pub struct Choice {
     /// The tiling.
     pub tiling: Tiling,
-    /// Parts, each summed by its own workgroups; above 1 a second dispatch adds them in order.
+    /// Parts, each summed by its own workgroups.
     pub split: u32,
+    /// Who adds the parts of a split.
+    pub merge: Merge,
+}
+
+/// Who adds the parts of a split, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Merge {
+    /// A second dispatch.
+    Dispatch,
+    /// Of the workgroups of a tile the one that finishes last; only with workgroup memory.
+    Last,
+}
+
+impl Choice {
+    /// Without parts.
+    #[must_use]
+    pub const fn whole(tiling: Tiling) -> Choice {
+        Choice { tiling, split: 1, merge: Merge::Dispatch }
+    }
+
+    /// Parts that a second dispatch adds.
+    #[must_use]
+    pub const fn parts(tiling: Tiling, split: u32) -> Choice {
+        Choice { tiling, split, merge: Merge::Dispatch }
+    }
+
+    /// Parts that the last workgroup adds, as far as that pays.
+    fn split(tiling: Tiling, split: u32) -> Choice {
+        let pays = !tiling.is_direct() && split * tiling.bm * tiling.bn <= MOST_JOINED;
+        Choice { tiling, split, merge: if pays { Merge::Last } else { Merge::Dispatch } }
+    }
 }
 
 /// Workgroups per compute unit that fill a device.
@@ -29,6 +60,8 @@ const SOFTWARE_LOAD: u64 = 12;
 const SOFTWARE_LANES: u64 = 32;
 /// Multiplications below which a software driver compiles large register tiles longer than they save.
 const SOFTWARE_LARGE: u64 = 1 << 22;
+/// Most partial sums that one workgroup adds: it reads them at the speed of one compute unit.
+const MOST_JOINED: u32 = 50_000;
 /// Most parts.
 const MOST_PARTS: u64 = 64;
 
@@ -36,8 +69,12 @@ const MOST_PARTS: u64 = 64;
 #[must_use]
 pub fn choices(target: &Target) -> Vec<Choice> {
     let fits = |tiling: &&Tiling| tiling.fits(target, &target.numeric_classes);
-    let both = |tiling: &Tiling| [1, 4].map(|split| Choice { tiling: *tiling, split });
-    Tiling::all().iter().filter(fits).flat_map(both).collect()
+    let all = |tiling: &Tiling| {
+        let last = Choice { tiling: *tiling, split: 4, merge: Merge::Last };
+        let both = [Choice::whole(*tiling), Choice::parts(*tiling, 4)];
+        both.into_iter().chain((!tiling.is_direct()).then_some(last)).collect::<Vec<_>>()
+    };
+    Tiling::all().iter().filter(fits).flat_map(all).collect()
 }
 
 /// The choice for a contraction on a target.
@@ -46,14 +83,15 @@ pub fn choose(contract: &Contract, target: &Target) -> Choice {
     let [batch, m, n, k] = contract.sizes().map(|size| size as u64);
     let size = Size { batch, m, n, k };
     if size.work() < TINY {
-        return Choice { tiling: Tiling::DIRECT, split: 1 };
+        return Choice::whole(Tiling::DIRECT);
     }
     let choice = if target.is_hardware { hardware(&size, target) } else { software(&size, target) };
     let fits = choice.tiling.fits(target, &target.numeric_classes);
     let tiling = if fits { choice.tiling } else { Tiling::DIRECT };
     let bytes = batch.saturating_mul(m).saturating_mul(n).saturating_mul(4).max(1);
     let most = (target.max_binding_bytes.min(target.chunk_bytes()) / bytes).max(1);
-    Choice { tiling, split: choice.split.min(u32::try_from(most).unwrap_or(u32::MAX)) }
+    let split = choice.split.min(u32::try_from(most).unwrap_or(u32::MAX));
+    if target.is_hardware { Choice::split(tiling, split) } else { Choice::parts(tiling, split) }
 }
 
 struct Size {
@@ -85,8 +123,8 @@ fn hardware(size: &Size, target: &Target) -> Choice {
     let fits = |tiling: &&Tiling| tiling.fits(target, &target.numeric_classes);
     let first = |list: &[Tiling]| list.iter().find(fits).copied();
     let units = u64::from(target.compute_units.max(1));
-    let split = |tiling: Tiling, waves: u64| Choice { tiling, split: size.split(&tiling, waves * units) };
-    let whole = |tiling: Tiling| Choice { tiling, split: 1 };
+    let split = |tiling: Tiling, waves: u64| Choice::parts(tiling, size.split(&tiling, waves * units));
+    let whole = Choice::whole;
     if size.m <= 16 || size.n <= 16 {
         return split(if size.m <= 16 { Tiling::FLAT } else { Tiling::TALL }, 2 * WAVES);
     }
@@ -118,5 +156,5 @@ fn software(size: &Size, target: &Target) -> Choice {
     };
     let tiling = direct.iter().copied().min_by_key(cost).unwrap_or(Tiling::DIRECT);
     let wanted = SOFTWARE_LANES * u64::from(target.compute_units.max(1));
-    Choice { tiling, split: size.split(&tiling, wanted) }
+    Choice::parts(tiling, size.split(&tiling, wanted))
 }

@@ -4,7 +4,7 @@ use super::point::{self, Buffers, Sight};
 use super::problem::{Position, Problem, Words};
 use crate::KernelError;
 use crate::families::emit::decompose;
-use crate::kir::{Access, Buffer, Builder, Expr, Lanes, Type, Var};
+use crate::kir::{Access, Buffer, Builder, Expr, Lanes, Shared, Type, Var};
 use griffinfly_ir::loops::Loop;
 
 /// The register tile: per row, variables of one or four columns.
@@ -23,11 +23,6 @@ impl<'b> Accumulators<'b> {
         Self { b, vars }
     }
 
-    /// Columns per variable.
-    fn lanes(&self) -> u32 {
-        self.vars.first().and_then(|row| row.first()).map_or(1, |var| var.ty().lanes.count())
-    }
-
     /// Adds the outer product of quadruples of rows and the columns of each variable.
     pub(super) fn add(&self, left: &[Expr<'b>], right: &[Expr<'b>], fused: bool) {
         for (i, vars) in self.vars.iter().enumerate() {
@@ -43,6 +38,43 @@ impl<'b> Accumulators<'b> {
     }
 }
 
+impl<'b> Accumulators<'b> {
+    /// Leaves the sums of a part for the workgroup that is the last of its tile; that one adds all parts in order and runs
+    /// `finish`. Nobody waits for anybody, so this needs no progress of one workgroup beside another.
+    ///
+    /// `id` is the number of tile and part, parts slowest; then the numbers of tiles and parts.
+    fn join(
+        &self,
+        (partials, (counters, counted)): (Buffer<'b>, (Buffer<'b>, Shared<'b>)),
+        (id, (tiles, parts)): (Expr<'b>, (Expr<'b>, Expr<'b>)),
+        finish: impl FnOnce(),
+    ) {
+        let b = self.b;
+        let vars: Vec<Var<'b>> = self.vars.concat();
+        let (count, lane, size) = (vars.len() as u32, b.local_index(), b.invocations());
+        let place = |id: Expr<'b>, v: usize| id * (count * size) + (lane + v as u32 * size);
+        vars.iter().enumerate().for_each(|(v, var)| partials.store(place(id, v), var.get()));
+        b.fence();
+        let tile = (id % tiles).named("tile");
+        b.if_(lane.equals(0_u32), || counted.store(0_u32, b.atomic_add(counters, tile, 1_u32)));
+        b.barrier();
+        b.if_uniform((counted.load(0_u32) + 1).equals(parts), || {
+            b.fence();
+            // For the next run.
+            b.if_(lane.equals(0_u32), || {
+                b.atomic_add(counters, tile, 0_u32 - parts);
+            });
+            vars.iter().for_each(|var| var.set(b.zero(var.ty())));
+            b.for_("part", (0_u32, parts), 1_u32, |part| {
+                let id = part * tiles + tile;
+                let loaded: Vec<Expr<'b>> = (0..vars.len()).map(|v| partials.load(place(id, v))).collect();
+                vars.iter().zip(loaded).for_each(|(var, value)| var.set(var.get() + value));
+            });
+            finish();
+        });
+    }
+}
+
 /// What happens to finished sums.
 pub(super) struct Finish<'a, 'b> {
     l: &'a Loop,
@@ -50,16 +82,20 @@ pub(super) struct Finish<'a, 'b> {
     epilogue: Option<Sight<'a>>,
     /// Whether partial sums are written as quadruples.
     wide: bool,
+    is_joined: bool,
     partials: Option<Buffer<'b>>,
+    /// Counters and a place to share what was counted, where the last workgroup of a tile adds its parts.
+    counters: Option<(Buffer<'b>, Shared<'b>)>,
 }
 
 impl<'a, 'b> Finish<'a, 'b> {
-    /// What the problem asks for, for register tiles of `columns` columns.
-    pub(super) fn new(problem: &'a Problem<'a>, columns: u32) -> Self {
-        let quads = columns.is_multiple_of(4);
+    /// What the problem asks for; `quads`: register tiles have columns in fours, side by side.
+    pub(super) fn new(problem: &'a Problem<'a>, quads: bool) -> Self {
         let (view, along) = problem.outputs();
-        let epilogue = (!problem.is_split()).then_some((view, along.filter(|_| quads)));
-        Self { l: problem.l, epilogue, wide: quads && problem.has_quad_columns(), partials: None }
+        let ends = !problem.is_split() || problem.is_joined();
+        let epilogue = ends.then_some((view, along.filter(|_| quads)));
+        let wide = quads && problem.has_quad_columns();
+        Self { l: problem.l, epilogue, wide, is_joined: problem.is_joined(), partials: None, counters: None }
     }
 
     /// Everything the kernel reads, given the factors.
@@ -68,7 +104,11 @@ impl<'a, 'b> Finish<'a, 'b> {
     }
 
     /// Binds what is written.
-    pub(super) fn bind(mut self, buffers: &mut Buffers<'b>) -> Self {
+    pub(super) fn bind(mut self, b: &'b Builder, buffers: &mut Buffers<'b>) -> Self {
+        if self.is_joined {
+            self.partials = Some(buffers.partials(true, Access::Exchange));
+            self.counters = Some((buffers.counters(), b.shared("counted", Type::U32, 1)));
+        }
         match self.epilogue {
             Some((_, quads)) => buffers.results(self.l, quads.is_some()),
             None => self.partials = Some(buffers.partials(self.wide, Access::ReadWrite)),
@@ -76,16 +116,35 @@ impl<'a, 'b> Finish<'a, 'b> {
         self
     }
 
-    /// Writes the register tile with these rows and first columns, as far as it lies inside the output.
+    /// Writes the register tile with these rows and the columns of each variable, as far as it lies inside the output: at once,
+    /// or when the last part of the tile is there.
     pub(super) fn emit(
         &self,
         buffers: &Buffers<'b>,
         (words, at): (&Words<'b>, &Position<'b>),
-        (rows, columns): (&[Expr<'b>], &[Expr<'b>]),
+        members: (&[Expr<'b>], &[Vec<Expr<'b>>]),
+        sums: &Accumulators<'b>,
+    ) -> Result<(), KernelError> {
+        let (Some(partials), Some(counters), Some(joined)) = (self.partials, self.counters, words.joined)
+        else {
+            return self.write(buffers, (words, at), members, sums);
+        };
+        let mut result = Ok(());
+        sums.join((partials, counters), (at.id, joined), || {
+            result = self.write(buffers, (words, at), members, sums);
+        });
+        result
+    }
+
+    fn write(
+        &self,
+        buffers: &Buffers<'b>,
+        (words, at): (&Words<'b>, &Position<'b>),
+        (rows, columns): (&[Expr<'b>], &[Vec<Expr<'b>>]),
         sums: &Accumulators<'b>,
     ) -> Result<(), KernelError> {
         let b = sums.b;
-        let columns = self.columns(b, columns, sums);
+        let columns = self.columns(b, columns);
         let batch = self.decomposed(b, 0, at.batch);
         let mut result = Ok(());
         for (row, vars) in rows.iter().zip(&sums.vars) {
@@ -109,14 +168,15 @@ impl<'a, 'b> Finish<'a, 'b> {
     }
 
     /// The columns of each variable: one entry where they are written together.
-    fn columns(&self, b: &'b Builder, firsts: &[Expr<'b>], sums: &Accumulators<'b>) -> Vec<Vec<Column<'b>>> {
+    fn columns(&self, b: &'b Builder, numbers: &[Vec<Expr<'b>>]) -> Vec<Vec<Column<'b>>> {
         let together = self.epilogue.map_or(self.wide, |(_, quads)| quads.is_some());
-        let lanes = if together { 1 } else { sums.lanes() };
-        let column = |first: &Expr<'b>, j: u32| {
-            let number = *first + j;
-            Column { number, axes: self.decomposed(b, 2, number) }
+        let column =
+            |number: &Expr<'b>| Column { number: *number, axes: self.decomposed(b, 2, *number) };
+        let of_variable = |numbers: &Vec<Expr<'b>>| {
+            let count = if together { 1 } else { numbers.len() };
+            numbers.iter().take(count).map(column).collect()
         };
-        firsts.iter().map(|first| (0..lanes).map(|j| column(first, j)).collect()).collect()
+        numbers.iter().map(of_variable).collect()
     }
 
     /// Axes of one group of the epilogue.

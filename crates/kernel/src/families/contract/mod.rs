@@ -2,7 +2,8 @@
 //!
 //! `acc(b, m, n) = sum over k of a(b, m, k) * b(b, n, k)` in f32, then the epilogue with `Carry(0) = acc` and its stores. Input:
 //! a [`Loop`] of kind `Contract` and a [`Choice`]; output: one dispatch, or two when the products are split into parts
-//! (partial sums to scratch, then added in the order of the parts, so results do not depend on timing).
+//! (partial sums to scratch, then added in the order of the parts, so results do not depend on timing). Where that pays, the
+//! workgroup that finishes a tile last adds its parts in the same order, and there is one dispatch again.
 //!
 //! | module | owns |
 //! |---|---|
@@ -32,7 +33,7 @@ pub(super) mod view;
 #[cfg(test)]
 mod tests;
 
-pub use choose::{Choice, choices, choose};
+pub use choose::{Choice, Merge, choices, choose};
 pub use tiling::{Staging, Tiling};
 
 use super::emit::unsupported;
@@ -63,19 +64,40 @@ pub fn realise_with(l: &Loop, target: &Target, choice: &Choice) -> Result<Realis
         return Err(unsupported("contract", format!("{} does not run on {}", choice.tiling, target.name)));
     }
     let problem = Problem::new(l, target, *choice)?;
+    if problem.is_joined() {
+        match joined(&problem) {
+            // The parts, the counters, and all operands and results in one kernel are too many for some devices.
+            Err(KernelError::Invalid { .. }) => {}
+            result => return result,
+        }
+    }
+    let problem = Problem::new(l, target, Choice { merge: Merge::Dispatch, ..*choice })?;
     let mut dispatches = vec![product(&problem)?];
     let mut scratch = Vec::new();
     if problem.is_split() {
         let bytes = 4 * problem.points() * u64::from(problem.parts());
-        if bytes > target.max_binding_bytes.min(target.chunk_bytes()) {
-            let limit = target.max_binding_bytes;
-            let message = format!("{bytes} bytes of partial sums, {limit} allowed in one binding");
-            return Err(unsupported("contract", message));
-        }
+        check_partials(bytes, target)?;
         dispatches.push(reduce::instance(&problem, format!("contract reduce {}", problem.parts()))?);
         scratch.push(bytes);
     }
-    Ok(Realisation { dispatches, scratch })
+    Ok(Realisation { dispatches, scratch, counters: 0 })
+}
+
+/// One dispatch, in which the last workgroup of a tile adds its parts.
+fn joined(problem: &Problem<'_>) -> Result<Realisation, KernelError> {
+    let (tiling, (_, _, total)) = (problem.choice.tiling, problem.tiles());
+    let bytes = 4 * total * u64::from(tiling.bm) * u64::from(tiling.bn);
+    check_partials(bytes, problem.target)?;
+    let counters = 4 * total / u64::from(problem.parts());
+    Ok(Realisation { dispatches: vec![product(problem)?], scratch: vec![bytes], counters })
+}
+
+fn check_partials(bytes: u64, target: &Target) -> Result<(), KernelError> {
+    if bytes <= target.max_binding_bytes.min(target.chunk_bytes()) {
+        return Ok(());
+    }
+    let limit = target.max_binding_bytes;
+    Err(unsupported("contract", format!("{bytes} bytes of partial sums, {limit} allowed in one binding")))
 }
 
 fn product(problem: &Problem<'_>) -> Result<Instance, KernelError> {
@@ -85,7 +107,8 @@ fn product(problem: &Problem<'_>) -> Result<Instance, KernelError> {
     let mut name = format!("contract {tiling} a{a} b{b}");
     if problem.is_split() {
         name.push_str(&format!(" split{}", problem.parts()));
-    } else if problem.outputs().1.is_some() && tiling.tn.is_multiple_of(4) {
+        name.push_str(if problem.is_joined() { " joined" } else { "" });
+    } else if problem.outputs().1.is_some() && tiling.tn.is_multiple_of(4) && (tiling.is_direct() || b != "4k") {
         name.push_str(" y4");
     }
     if tiling.is_direct() { direct::instance(problem, name) } else { tile::instance(problem, name) }

@@ -59,6 +59,11 @@ impl<'b> Buffers<'b> {
         self.bindings.scratch(0, if quads { Type::F32X4 } else { Type::F32 }, access)
     }
 
+    /// Binds the counters.
+    pub(super) fn counters(&mut self) -> Buffer<'b> {
+        self.bindings.counters()
+    }
+
     /// What each binding refers to.
     pub(in crate::families) fn slots(self) -> Vec<Slot> {
         self.bindings.slots()

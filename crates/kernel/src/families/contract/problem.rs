@@ -2,7 +2,7 @@
 
 use super::point::Sight;
 use super::view::View;
-use super::{Choice, Tiling};
+use super::{Choice, Merge, Tiling};
 use crate::KernelError;
 use crate::families::emit;
 use crate::kir::{Builder, Expr};
@@ -72,6 +72,11 @@ impl<'a> Problem<'a> {
         self.choice.split > 1
     }
 
+    /// Whether the last workgroup of a tile adds its parts.
+    pub(super) fn is_joined(&self) -> bool {
+        self.is_split() && self.choice.merge == Merge::Last
+    }
+
     /// Products per part, a multiple of the tiling's step.
     pub(super) fn part(&self) -> u32 {
         self.sizes[3].div_ceil(self.choice.split).next_multiple_of(self.choice.tiling.step())
@@ -105,6 +110,9 @@ impl<'a> Problem<'a> {
         if self.is_split() {
             words.extend([batch, self.part()]);
         }
+        if self.is_joined() {
+            words.extend([total / self.parts(), self.parts()]);
+        }
         Ok(words)
     }
 }
@@ -129,10 +137,14 @@ pub(super) struct Words<'b> {
     pub(super) total: Expr<'b>,
     /// Batches and products per part.
     split: Option<(Expr<'b>, Expr<'b>)>,
+    /// Tiles of the output and parts of each, where the last workgroup adds them.
+    pub(super) joined: Option<(Expr<'b>, Expr<'b>)>,
 }
 
 /// Which tile an invocation works on.
 pub(super) struct Position<'b> {
+    /// Number of the tile over parts, batches, rows and columns.
+    pub(super) id: Expr<'b>,
     /// Tile of rows.
     pub(super) tile_m: Expr<'b>,
     /// Tile of columns.
@@ -148,11 +160,12 @@ pub(super) struct Position<'b> {
 }
 
 impl<'b> Words<'b> {
-    pub(super) fn declare(b: &'b Builder, is_split: bool) -> Self {
+    pub(super) fn declare(b: &'b Builder, problem: &Problem<'_>) -> Self {
         let [m, n, k] = ["m", "n", "k"].map(|name| b.param(name));
         let [tiles_m, tiles_n, total] = ["tiles_m", "tiles_n", "total"].map(|name| b.param(name));
-        let split = is_split.then(|| (b.param("batch"), b.param("part")));
-        Self { m, n, k, tiles_m, tiles_n, total, split }
+        let split = problem.is_split().then(|| (b.param("batch"), b.param("part")));
+        let joined = problem.is_joined().then(|| (b.param("tiles"), b.param("parts")));
+        Self { m, n, k, tiles_m, tiles_n, total, split, joined }
     }
 
     /// The position of tile number `id`, columns fastest.
@@ -163,10 +176,10 @@ impl<'b> Words<'b> {
         let tile_m = (rest % self.tiles_m).named("tile_m");
         let z = (rest / self.tiles_m).named("z");
         let Some((batches, part)) = self.split else {
-            return Position { tile_m, tile_n, batch: z, z, start: b.constant(0_u32), end: self.k };
+            return Position { id, tile_m, tile_n, batch: z, z, start: b.constant(0_u32), end: self.k };
         };
         let start = ((z / batches) * part).named("start");
         let end = (start + part).native_min(self.k).named("end");
-        Position { tile_m, tile_n, batch: z % batches, z, start, end }
+        Position { id, tile_m, tile_n, batch: z % batches, z, start, end }
     }
 }

@@ -80,7 +80,7 @@ fn every_choice_prints_a_valid_kernel() {
 
 #[test]
 fn extents_are_parameters() {
-    let (target, choice) = (hardware(), Choice { tiling: Tiling::MIDDLE, split: 1 });
+    let (target, choice) = (hardware(), Choice::whole(Tiling::MIDDLE));
     let kernel =
         |m| realise_with(&product(m, 64, 64), &target, &choice).unwrap().dispatches.swap_remove(0).kernel;
     assert_eq!(kernel(64), kernel(1000));

@@ -86,6 +86,11 @@ impl<'b> Bindings<'b> {
         self.slot(Slot::Scratch(scratch), format!("s{scratch}"), element, access)
     }
 
+    /// Binds the counters.
+    pub(crate) fn counters(&mut self) -> Buffer<'b> {
+        self.slot(Slot::Counters, "counters".into(), Type::U32, Access::Counters)
+    }
+
     fn slot(&mut self, slot: Slot, name: String, element: Type, access: Access) -> Buffer<'b> {
         self.slots.push(slot);
         self.b.buffer(name, element, access)

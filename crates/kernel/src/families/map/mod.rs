@@ -42,7 +42,7 @@ pub fn realise_map(l: &Loop, target: &Target) -> Result<Realisation, KernelError
         return Err(emit::unsupported("map", "the loop is not a map"));
     };
     let plan = vector::plan(l, map).unwrap_or_else(|| scalar_plan(l, map));
-    Ok(Realisation { dispatches: vec![instance(&plan, l, target)?], scratch: Vec::new() })
+    Ok(Realisation { dispatches: vec![instance(&plan, l, target)?], ..Realisation::default() })
 }
 
 fn scalar_plan(l: &Loop, map: &Map) -> Plan {

@@ -39,7 +39,7 @@ pub(super) fn realise(
     let (rows, carries) = (count(&row.rows), row.carries().len());
     let base = Stage { l, row, shape, merged: 0, phases: 0..phases, outputs: true, partials: 1 };
     if shape.chunks < 2 {
-        return Ok(Realisation { dispatches: vec![base.instance(target)?], scratch: Vec::new() });
+        return Ok(Realisation { dispatches: vec![base.instance(target)?], ..Realisation::default() });
     }
     let mut dispatches = Vec::new();
     for phase in 0..phases {
@@ -58,7 +58,7 @@ pub(super) fn realise(
     let last = Stage { shape, merged: phases, phases: 0..0, partials: base.shape.chunks, ..base.clone() };
     dispatches.push(last.instance(target)?);
     let words = carries as u64 * u64::from(rows) * u64::from(base.shape.chunks);
-    Ok(Realisation { dispatches, scratch: vec![4 * words.max(1)] })
+    Ok(Realisation { dispatches, scratch: vec![4 * words.max(1)], counters: 0 })
 }
 
 /// Elements of a box of extents.
