@@ -132,16 +132,11 @@ fn hardware(size: &Size, target: &Target) -> Choice {
         return split(Tiling::SMALL, WAVES);
     }
     let large = first(&[Tiling::LARGE_DOUBLE, Tiling::LARGE_SHALLOW_DOUBLE, Tiling::LARGE]);
-    let middle = first(&[Tiling::MIDDLE_DOUBLE, Tiling::MIDDLE]).unwrap_or(Tiling::SMALL);
-    let tiles = size.tiles(&middle);
     match large {
         Some(large) if size.tiles(&large) >= WAVES * units => whole(large),
-        _ if tiles >= 2 * WAVES * units => whole(Tiling::MIDDLE_8X8),
-        _ if 2 * tiles >= 3 * units => whole(middle),
-        _ if size.tiles(&Tiling::SMALL) >= 2 * WAVES * units || size.k < 2 * LEAST_PART => {
-            whole(Tiling::SMALL)
-        }
-        _ => split(middle, WAVES),
+        _ if size.tiles(&Tiling::MIDDLE_8X4) >= 3 * units => whole(Tiling::MIDDLE_8X4),
+        _ if size.tiles(&Tiling::LOW) >= WAVES * units || size.k < 2 * LEAST_PART => whole(Tiling::LOW),
+        _ => split(Tiling::LOW, WAVES + 1),
     }
 }
 

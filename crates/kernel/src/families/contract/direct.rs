@@ -18,7 +18,7 @@ pub(super) fn instance(problem: &Problem<'_>, name: String) -> Result<Instance, 
     let factors = factors(problem);
     let b = Builder::new(name.clone(), [tiling.invocations(), 1, 1]);
     let words = Words::declare(&b, problem);
-    let finish = Finish::new(problem, tiling.tn.is_multiple_of(4));
+    let finish = Finish::new(problem, tiling.tn);
     let mut buffers = Buffers::new(&b, problem.l, &finish.sights(&factors));
     let finish = finish.bind(&b, &mut buffers);
     let id = b.flat_global_id().named("id");
@@ -88,8 +88,7 @@ impl<'b> Direct<'_, 'b> {
         result?;
         let rows: Vec<_> = (0..t.tm).map(|i| row + i).collect();
         let width = if t.tn.is_multiple_of(4) { 4 } else { 1 };
-        let columns: Vec<Vec<_>> =
-            (0..t.tn / width).map(|j| (0..width).map(|e| column + (j * width + e)).collect()).collect();
+        let columns: Vec<_> = (0..t.tn / width).map(|j| column + j * width).collect();
         finish.emit(buffers, (self.words, at), (&rows, &columns), &sums)
     }
 

@@ -7,6 +7,9 @@ use crate::families::emit::decompose;
 use crate::kir::{Access, Buffer, Builder, Expr, Lanes, Shared, Type, Var};
 use griffinfly_ir::loops::Loop;
 
+/// Quadruples of partial sums that an invocation reads at once.
+const IN_FLIGHT: u32 = 16;
+
 /// The register tile: per row, variables of one or four columns.
 pub(super) struct Accumulators<'b> {
     b: &'b Builder,
@@ -21,6 +24,11 @@ impl<'b> Accumulators<'b> {
         let var = |i: u32, j: u32| b.var(format!("sum_{i}_{j}"), b.zero(ty));
         let vars = (0..rows).map(|i| (0..count).map(|j| var(i, j)).collect()).collect();
         Self { b, vars }
+    }
+
+    /// Columns per variable.
+    fn lanes(&self) -> u32 {
+        self.vars.first().and_then(|row| row.first()).map_or(1, |var| var.ty().lanes.count())
     }
 
     /// Adds the outer product of quadruples of rows and the columns of each variable.
@@ -65,10 +73,21 @@ impl<'b> Accumulators<'b> {
                 b.atomic_add(counters, tile, 0_u32 - parts);
             });
             vars.iter().for_each(|var| var.set(b.zero(var.ty())));
-            b.for_("part", (0_u32, parts), 1_u32, |part| {
-                let id = part * tiles + tile;
-                let loaded: Vec<Expr<'b>> = (0..vars.len()).map(|v| partials.load(place(id, v))).collect();
-                vars.iter().zip(loaded).for_each(|(var, value)| var.set(var.get() + value));
+            // Several parts are on their way together: a read takes long, and nothing else is left to do.
+            let together = (IN_FLIGHT / count).max(1);
+            b.for_("part", (0_u32, parts), together, |first| {
+                let load = |j: u32| {
+                    let id = (first + j).native_min(parts - 1) * tiles + tile;
+                    (0..vars.len()).map(|v| partials.load(place(id, v))).collect::<Vec<_>>()
+                };
+                let loaded: Vec<Vec<Expr<'b>>> = (0..together).map(load).collect();
+                for (j, values) in (0..).zip(loaded) {
+                    let exists = (first + j).lt(parts);
+                    for (var, value) in vars.iter().zip(values) {
+                        let sum = var.get() + value;
+                        var.set(if j == 0 { sum } else { exists.select(sum, var.get()) });
+                    }
+                }
             });
             finish();
         });
@@ -89,8 +108,9 @@ pub(super) struct Finish<'a, 'b> {
 }
 
 impl<'a, 'b> Finish<'a, 'b> {
-    /// What the problem asks for; `quads`: register tiles have columns in fours, side by side.
-    pub(super) fn new(problem: &'a Problem<'a>, quads: bool) -> Self {
+    /// What the problem asks for, for register tiles of `columns` columns.
+    pub(super) fn new(problem: &'a Problem<'a>, columns: u32) -> Self {
+        let quads = columns.is_multiple_of(4);
         let (view, along) = problem.outputs();
         let ends = !problem.is_split() || problem.is_joined();
         let epilogue = ends.then_some((view, along.filter(|_| quads)));
@@ -116,13 +136,13 @@ impl<'a, 'b> Finish<'a, 'b> {
         self
     }
 
-    /// Writes the register tile with these rows and the columns of each variable, as far as it lies inside the output: at once,
+    /// Writes the register tile with these rows and first columns, as far as it lies inside the output: at once,
     /// or when the last part of the tile is there.
     pub(super) fn emit(
         &self,
         buffers: &Buffers<'b>,
         (words, at): (&Words<'b>, &Position<'b>),
-        members: (&[Expr<'b>], &[Vec<Expr<'b>>]),
+        members: (&[Expr<'b>], &[Expr<'b>]),
         sums: &Accumulators<'b>,
     ) -> Result<(), KernelError> {
         let (Some(partials), Some(counters), Some(joined)) = (self.partials, self.counters, words.joined)
@@ -140,11 +160,11 @@ impl<'a, 'b> Finish<'a, 'b> {
         &self,
         buffers: &Buffers<'b>,
         (words, at): (&Words<'b>, &Position<'b>),
-        (rows, columns): (&[Expr<'b>], &[Vec<Expr<'b>>]),
+        (rows, columns): (&[Expr<'b>], &[Expr<'b>]),
         sums: &Accumulators<'b>,
     ) -> Result<(), KernelError> {
         let b = sums.b;
-        let columns = self.columns(b, columns);
+        let columns = self.columns(b, columns, sums);
         let batch = self.decomposed(b, 0, at.batch);
         let mut result = Ok(());
         for (row, vars) in rows.iter().zip(&sums.vars) {
@@ -168,15 +188,14 @@ impl<'a, 'b> Finish<'a, 'b> {
     }
 
     /// The columns of each variable: one entry where they are written together.
-    fn columns(&self, b: &'b Builder, numbers: &[Vec<Expr<'b>>]) -> Vec<Vec<Column<'b>>> {
+    fn columns(&self, b: &'b Builder, firsts: &[Expr<'b>], sums: &Accumulators<'b>) -> Vec<Vec<Column<'b>>> {
         let together = self.epilogue.map_or(self.wide, |(_, quads)| quads.is_some());
-        let column =
-            |number: &Expr<'b>| Column { number: *number, axes: self.decomposed(b, 2, *number) };
-        let of_variable = |numbers: &Vec<Expr<'b>>| {
-            let count = if together { 1 } else { numbers.len() };
-            numbers.iter().take(count).map(column).collect()
+        let lanes = if together { 1 } else { sums.lanes() };
+        let column = |first: &Expr<'b>, j: u32| {
+            let number = *first + j;
+            Column { number, axes: self.decomposed(b, 2, number) }
         };
-        numbers.iter().map(of_variable).collect()
+        firsts.iter().map(|first| (0..lanes).map(|j| column(first, j)).collect()).collect()
     }
 
     /// Axes of one group of the epilogue.

@@ -108,7 +108,7 @@ fn product(problem: &Problem<'_>) -> Result<Instance, KernelError> {
     if problem.is_split() {
         name.push_str(&format!(" split{}", problem.parts()));
         name.push_str(if problem.is_joined() { " joined" } else { "" });
-    } else if problem.outputs().1.is_some() && tiling.tn.is_multiple_of(4) && (tiling.is_direct() || b != "4k") {
+    } else if problem.outputs().1.is_some() && tiling.tn.is_multiple_of(4) {
         name.push_str(" y4");
     }
     if tiling.is_direct() { direct::instance(problem, name) } else { tile::instance(problem, name) }

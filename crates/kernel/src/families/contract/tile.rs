@@ -2,10 +2,9 @@
 
 use super::finish::{Accumulators, Finish};
 use super::point::{Buffers, Sight};
-use super::problem::{LAST, Position, Problem, ROWS, Words};
+use super::problem::{Position, Problem, ROWS, Words};
 use super::stage::{self, Plan, Stage};
 use super::tiling::{Staging, Tiling};
-use super::view::View;
 use crate::KernelError;
 use crate::families::Instance;
 use crate::families::emit::{Draft, decompose, fold_groups};
@@ -22,8 +21,7 @@ pub(super) fn instance(problem: &Problem<'_>, name: String) -> Result<Instance, 
     let factors = factors(problem);
     let b = Builder::new(name.clone(), [tiling.invocations(), 1, 1]);
     let words = Words::declare(&b, problem);
-    // Columns of a factor read by products are spread over the tile.
-    let finish = Finish::new(problem, factors[1].1 != Some(LAST));
+    let finish = Finish::new(problem, tiling.tn);
     let mut buffers = Buffers::new(&b, problem.l, &finish.sights(&factors));
     let finish = finish.bind(&b, &mut buffers);
     let id = b.flat_workgroup_id().named("id");
@@ -53,10 +51,9 @@ fn unroll(tiling: &Tiling, is_hardware: bool) -> u32 {
     tiling.bk.min(if is_hardware { UNROLL_HARDWARE } else { UNROLL_SOFTWARE })
 }
 
-/// The factors as this kernel reads them: four rows at once, four products at once, or one element.
+/// The factors as this kernel reads them.
 pub(super) fn factors<'a>(problem: &'a Problem<'_>) -> [Sight<'a>; 2] {
-    let along = |view: &'a View, group: usize| view.allows_quads(group).then_some(group);
-    [&problem.a, &problem.b].map(|view| (view, along(view, ROWS).or_else(|| along(view, LAST))))
+    [&problem.a, &problem.b].map(|view| (view, view.allows_quads(ROWS).then_some(ROWS)))
 }
 
 struct Tile<'a, 'b> {
@@ -67,7 +64,7 @@ struct Tile<'a, 'b> {
     position: Position<'b>,
 }
 
-/// Which register tile of the workgroup's tile an invocation has.
+/// Where the register tile of an invocation lies in the workgroup's tile, in quadruples.
 struct Place<'b> {
     row: Expr<'b>,
     column: Expr<'b>,
@@ -87,9 +84,7 @@ impl<'b> Tile<'_, 'b> {
             Staging::Double => self.double(&stages, &place, &sums)?,
             Staging::Single | Staging::Direct => self.single(&stages, &place, &sums)?,
         }
-        let t = &self.tiling;
-        let rows = stages[0].members(place.row, t.tm).concat();
-        let columns: Vec<_> = stages[1].members(place.column, t.tn).iter().map(|four| four.to_vec()).collect();
+        let (rows, columns) = self.outputs(&place);
         finish.emit(buffers, (self.words, &self.position), (&rows, &columns), &sums)
     }
 
@@ -134,12 +129,12 @@ impl<'b> Tile<'_, 'b> {
         sums: &Accumulators<'b>,
     ) -> Result<(), KernelError> {
         let (b, at) = (self.b, &self.position);
-        let buffer = b.constant(0_u32);
+        let base = b.constant(0_u32);
         let mut result = Ok(());
         b.for_("from", (at.start, at.end), self.tiling.bk, |from| {
-            result = stages.iter().try_for_each(|stage| stage.fill(from, at.end, buffer));
+            result = stages.iter().try_for_each(|stage| stage.fill(from, at.end, base));
             b.barrier();
-            self.multiply(stages, place, buffer, sums);
+            self.multiply(stages, place, base, sums);
             b.barrier();
         });
         result
@@ -163,9 +158,9 @@ impl<'b> Tile<'_, 'b> {
             // Past the end this reads the last product again, which is cheaper than a branch around the loads.
             let fetched = stages.iter().zip(&registers).try_for_each(|(s, r)| s.fetch_into(r, next, at.end));
             result = result.clone().and(fetched);
-            let buffer = current.get().named("buffer");
-            self.multiply(stages, place, buffer, sums);
-            let other = (1 - buffer).named("other");
+            let base = current.get().named("base");
+            self.multiply(stages, place, base, sums);
+            let other = (bk - base).named("other");
             stages.iter().zip(&registers).for_each(|(s, r)| s.put(r, other));
             current.set(other);
             b.barrier();
@@ -178,26 +173,43 @@ impl<'b> Tile<'_, 'b> {
         &self,
         stages: &[Stage<'_, 'b>; 2],
         place: &Place<'b>,
-        buffer: Expr<'b>,
+        base: Expr<'b>,
         sums: &Accumulators<'b>,
     ) {
         let (b, t) = (self.b, &self.tiling);
         let hardware = self.problem.target.is_hardware;
         let unroll = unroll(t, hardware);
+        let [left, right] = [Tiling::stride(t.bm), Tiling::stride(t.bn)];
         let turn = |from: Expr<'b>| {
-            let left = stages[0].window(buffer, from, (place.row, t.tm));
-            let right = stages[1].window(buffer, from, (place.column, t.tn));
-            for four in 0..unroll / 4 {
-                let (left, right) = (left.four(four), right.four(four));
-                for k in 0..4 {
-                    sums.add(&left.rows(k), &right.columns(k), hardware);
-                }
+            let (row, column) =
+                ((from * left + place.row).named("l"), (from * right + place.column).named("r"));
+            for k in 0..unroll {
+                let fragment =
+                    |stage: &Stage<'_, 'b>, at: Expr<'b>, (stride, step): (u32, u32), count: u32| {
+                        (0..count / 4)
+                            .map(|q| stage.shared.load(at + (k * stride + q * step)))
+                            .collect::<Vec<_>>()
+                    };
+                let a = fragment(&stages[0], row, (left, t.bm / t.tm), t.tm);
+                let c = fragment(&stages[1], column, (right, t.bn / t.tn), t.tn);
+                sums.add(&a, &c, hardware);
             }
         };
         if unroll == t.bk {
-            turn(b.constant(0_u32));
+            turn(base);
         } else {
-            b.for_("step", (b.constant(0_u32), b.constant(t.bk)), unroll, turn);
+            b.for_("step", (b.constant(0_u32), b.constant(t.bk)), unroll, |step| turn(base + step));
         }
+    }
+
+    /// Rows of the register tile, and first columns of its quadruples.
+    fn outputs(&self, place: &Place<'b>) -> (Vec<Expr<'b>>, Vec<Expr<'b>>) {
+        let (t, at) = (&self.tiling, &self.position);
+        let row = at.tile_m * t.bm + place.row * 4;
+        let column = at.tile_n * t.bn + place.column * 4;
+        let step = |high: u32, tile: u32| 4 * (high / tile);
+        let rows = (0..t.tm).map(|i| row + ((i / 4) * step(t.bm, t.tm) + i % 4)).collect();
+        let columns = (0..t.tn / 4).map(|q| column + q * step(t.bn, t.tn)).collect();
+        (rows, columns)
     }
 }

@@ -64,24 +64,14 @@ impl Tiling {
     pub const MIDDLE: Self = staged([64, 64, 16], [4, 4], Staging::Single);
     /// Middle, large register tiles.
     pub const MIDDLE_8X8: Self = staged([64, 64, 16], [8, 8], Staging::Single);
+    /// Between small and middle.
+    pub const LOW: Self = staged([64, 32, 16], [4, 4], Staging::Single);
+    /// Middle, half the invocations.
+    pub const MIDDLE_8X4: Self = staged([64, 64, 16], [8, 4], Staging::Single);
     /// Middle, double-buffered.
     pub const MIDDLE_DOUBLE: Self = staged([64, 64, 16], [4, 4], Staging::Double);
     /// Middle, large register tiles, double-buffered.
     pub const MIDDLE_8X8_DOUBLE: Self = staged([64, 64, 16], [8, 8], Staging::Double);
-    /// Middle, twice the work of an invocation, double-buffered.
-    pub const MIDDLE_8X4_DOUBLE: Self = staged([64, 64, 16], [8, 4], Staging::Double);
-    /// Small, double-buffered.
-    pub const SMALL_DOUBLE: Self = staged([32, 32, 32], [4, 4], Staging::Double);
-    /// Between small and middle, double-buffered.
-    pub const LOW_DOUBLE: Self = staged([64, 32, 16], [4, 4], Staging::Double);
-    /// Middle, deep, double-buffered: above 32 KiB.
-    pub const MIDDLE_DEEP_DOUBLE: Self = staged([64, 64, 32], [4, 4], Staging::Double);
-    /// Between small and middle, deep, double-buffered.
-    pub const LOW_DEEP_DOUBLE: Self = staged([64, 32, 32], [4, 4], Staging::Double);
-    /// Between middle and large, double-buffered.
-    pub const HIGH_DOUBLE: Self = staged([128, 64, 16], [8, 8], Staging::Double);
-    /// Between middle and large, more invocations, double-buffered.
-    pub const HIGH_8X4_DOUBLE: Self = staged([128, 64, 16], [8, 4], Staging::Double);
     /// Large, least workgroup memory.
     pub const LARGE: Self = staged([128, 128, 8], [8, 8], Staging::Single);
     /// Large, double-buffered within 32 KiB.
@@ -102,17 +92,12 @@ impl Tiling {
             Self::FLAT,
             Self::TALL,
             Self::SMALL,
+            Self::LOW,
             Self::MIDDLE,
+            Self::MIDDLE_8X4,
             Self::MIDDLE_8X8,
             Self::MIDDLE_DOUBLE,
             Self::MIDDLE_8X8_DOUBLE,
-            Self::MIDDLE_8X4_DOUBLE,
-            Self::SMALL_DOUBLE,
-            Self::LOW_DOUBLE,
-            Self::LOW_DEEP_DOUBLE,
-            Self::MIDDLE_DEEP_DOUBLE,
-            Self::HIGH_DOUBLE,
-            Self::HIGH_8X4_DOUBLE,
             Self::LARGE,
             Self::LARGE_SHALLOW_DOUBLE,
             Self::LARGE_DEEP,
@@ -146,21 +131,16 @@ impl Tiling {
         }
     }
 
-    /// Quadruples from one line of a staged tile to the next, for lines of so many elements: one more than it has, so that
-    /// neighbouring lines start in different banks.
-    pub(super) const fn stride(elements: u32) -> u32 {
-        elements / 4 + 1
+    /// Quadruples from one product to the next in the staged tile of an operand with `rows` rows: one more than it has,
+    /// so that invocations that store neighbouring products hit different banks.
+    pub(super) const fn stride(rows: u32) -> u32 {
+        rows / 4 + 1
     }
 
-    /// Most bytes of workgroup memory, whichever way the factors lie.
+    /// Bytes of workgroup memory.
     #[must_use]
     pub const fn workgroup_bytes(&self) -> u32 {
-        16 * self.buffers() * (self.most_quads(self.bm) + self.most_quads(self.bn))
-    }
-
-    const fn most_quads(&self, rows: u32) -> u32 {
-        let (by_rows, by_products) = (self.bk * Self::stride(rows), rows * Self::stride(self.bk));
-        if by_rows > by_products { by_rows } else { by_products }
+        16 * self.buffers() * self.bk * (Self::stride(self.bm) + Self::stride(self.bn))
     }
 
     /// Whether a target can run it with one of these numeric classes.
