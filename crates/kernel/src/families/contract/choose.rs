@@ -1,7 +1,7 @@
 //! Which tiling and split a contraction gets when nothing was measured.
 //!
-//! On hardware a dispatch should have at least [`WAVES`] workgroups per compute unit: the largest tiling that reaches this,
-//! else a smaller one, at last with the products split. On software drivers the fastest tilings are those with the largest register
+//! On hardware the time of every tiling and split is estimated from a table of measured rates and the number of workgroups that
+//! share a compute unit: a unit that has one workgroup more than others makes all wait. On software drivers the fastest tilings are those with the largest register
 //! tile per invocation and no workgroup memory (their loads are one lane at a time, wherever from); small problems get small ones, whose code compiles sooner.
 
 use super::tiling::Tiling;
@@ -43,7 +43,7 @@ impl Choice {
 
     /// Parts that the last workgroup adds, as far as that pays.
     fn split(tiling: Tiling, split: u32) -> Choice {
-        let pays = !tiling.is_direct() && split * tiling.bm * tiling.bn <= MOST_JOINED;
+        let pays = split > 1 && !tiling.is_direct() && split * tiling.bm * tiling.bn <= MOST_JOINED;
         Choice { tiling, split, merge: if pays { Merge::Last } else { Merge::Dispatch } }
     }
 }
@@ -111,33 +111,95 @@ impl Size {
         self.batch * self.m.div_ceil(tiling.bm.into()) * self.n.div_ceil(tiling.bn.into())
     }
 
+    /// Parts with products enough for a workgroup.
+    fn most_parts(&self, tiling: &Tiling) -> u32 {
+        let most = (self.k / LEAST_PART.max(tiling.bk.into())).clamp(1, MOST_PARTS);
+        u32::try_from(most).unwrap_or(1)
+    }
+
     /// Parts that bring the number of workgroups to `wanted`.
     fn split(&self, tiling: &Tiling, wanted: u64) -> u32 {
-        let most = (self.k / LEAST_PART.max(tiling.bk.into())).clamp(1, MOST_PARTS);
-        u32::try_from((wanted / self.tiles(tiling).max(1)).clamp(1, most)).unwrap_or(1)
+        let wanted = u32::try_from(wanted / self.tiles(tiling).max(1)).unwrap_or(u32::MAX);
+        wanted.clamp(1, self.most_parts(tiling))
     }
 }
 
-/// Thresholds from measured tables (an H200 of 132 units, sizes from 128 to 4096).
+/// What a tiling costs: microseconds of a workgroup for one tile of products, when it has its compute unit for itself and when
+/// it shares it with others. Measured on an H200; elsewhere their proportions matter.
+struct Rate {
+    tiling: Tiling,
+    alone: f64,
+    shared: f64,
+}
+
+const RATES: [Rate; 5] = [
+    Rate { tiling: Tiling::LARGE_DOUBLE, alone: 1.8, shared: 2.1 },
+    Rate { tiling: Tiling::MIDDLE_DOUBLE, alone: 0.5, shared: 0.62 },
+    Rate { tiling: Tiling::MIDDLE_8X4, alone: 0.67, shared: 0.55 },
+    Rate { tiling: Tiling::LOW, alone: 0.53, shared: 0.35 },
+    Rate { tiling: Tiling::SMALL, alone: 0.45, shared: 0.22 },
+];
+
+/// A dispatch that waits for another one, and the beginning and end of a workgroup, in microseconds.
+const LEVEL: f64 = 2.5;
+const ENDS: f64 = 1.2;
+/// What is left of that where workgroups share a unit.
+const BETWEEN: f64 = 0.4;
+/// Partial sums that one compute unit, and the device, read in a microsecond.
+const UNIT_SUMS: f64 = 27_000.0;
+const DEVICE_SUMS: f64 = 700_000.0;
+
+impl Rate {
+    /// Estimated microseconds of a problem.
+    fn time(&self, size: &Size, split: u32, units: u64) -> f64 {
+        let t = self.tiling;
+        let part = size.k.div_ceil(split.into()).next_multiple_of(t.bk.into());
+        let parts = size.k.div_ceil(part);
+        let (groups, steps) = (size.tiles(&t) * parts, (part / u64::from(t.bk)) as f64);
+        let sums = LEVEL + ENDS + match groups.div_ceil(units) {
+            1 => steps * self.alone,
+            2 => 2.0 * (steps * self.shared + BETWEEN),
+            // Units that are done early take from those that are not.
+            _ => (groups as f64 / units as f64 + 0.5) * (steps * self.shared + BETWEEN),
+        };
+        if parts == 1 {
+            return sums;
+        }
+        let tile = u64::from(t.bm * t.bn);
+        match Choice::split(t, split).merge {
+            Merge::Last => {
+                sums + ENDS + (parts * tile) as f64 / UNIT_SUMS + (groups * tile) as f64 / DEVICE_SUMS
+            }
+            Merge::Dispatch => {
+                let all = size.batch * size.m * size.n * parts;
+                sums + LEVEL + all as f64 / DEVICE_SUMS
+            }
+        }
+    }
+}
+
+/// The choice with the least estimated time; few rows or columns have tilings of their own.
 fn hardware(size: &Size, target: &Target) -> Choice {
-    let fits = |tiling: &&Tiling| tiling.fits(target, &target.numeric_classes);
-    let first = |list: &[Tiling]| list.iter().find(fits).copied();
     let units = u64::from(target.compute_units.max(1));
-    let split = |tiling: Tiling, waves: u64| Choice::parts(tiling, size.split(&tiling, waves * units));
-    let whole = Choice::whole;
     if size.m <= 16 || size.n <= 16 {
-        return split(if size.m <= 16 { Tiling::FLAT } else { Tiling::TALL }, 2 * WAVES);
+        let tiling = if size.m <= 16 { Tiling::FLAT } else { Tiling::TALL };
+        return Choice::parts(tiling, size.split(&tiling, 2 * WAVES * units));
     }
-    if size.m.min(size.n) <= 32 {
-        return split(Tiling::SMALL, WAVES);
+    let fits = |tiling: &Tiling| tiling.fits(target, &target.numeric_classes);
+    let large = [Tiling::LARGE_DOUBLE, Tiling::LARGE_SHALLOW_DOUBLE, Tiling::LARGE].into_iter().find(fits);
+    if let Some(large) = large.filter(|large| size.tiles(large) >= WAVES * units) {
+        return Choice::whole(large);
     }
-    let large = first(&[Tiling::LARGE_DOUBLE, Tiling::LARGE_SHALLOW_DOUBLE, Tiling::LARGE]);
-    match large {
-        Some(large) if size.tiles(&large) >= WAVES * units => whole(large),
-        _ if size.tiles(&Tiling::MIDDLE_8X4) >= 3 * units => whole(Tiling::MIDDLE_8X4),
-        _ if size.tiles(&Tiling::LOW) >= WAVES * units || size.k < 2 * LEAST_PART => whole(Tiling::LOW),
-        _ => split(Tiling::LOW, WAVES + 1),
+    let mut best = (f64::INFINITY, Choice::whole(Tiling::SMALL));
+    for rate in RATES.iter().filter(|rate| fits(&rate.tiling)) {
+        for split in 1..=size.most_parts(&rate.tiling) {
+            let time = rate.time(size, split, units);
+            if time < best.0 {
+                best = (time, Choice::parts(rate.tiling, split));
+            }
+        }
     }
+    best.1
 }
 
 /// The direct tiling with the least estimated time, split until every CPU has work for all lanes.

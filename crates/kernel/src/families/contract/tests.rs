@@ -96,10 +96,10 @@ fn default_choices() {
     assert_eq!(chosen(2, 3, 4, &target), "direct/1x1 1");
     assert_eq!(chosen(4096, 4096, 4096, &target), "128x128x16/8x8/db 1");
     assert_eq!(chosen(128, 49152, 576, &target), "128x128x16/8x8/db 1");
-    assert_eq!(chosen(1536, 1536, 384, &target), "64x64x16/8x8 1");
-    assert_eq!(chosen(1024, 1024, 1024, &target), "64x64x16/4x4/db 1");
-    assert_eq!(chosen(1536, 384, 384, &target), "32x32x16/4x4 1");
-    assert_eq!(chosen(128, 576, 1536, &target), "64x64x16/4x4/db 14");
+    assert_eq!(chosen(1536, 1536, 384, &target), "64x64x16/8x4 1");
+    assert_eq!(chosen(1024, 1024, 1024, &target), "128x128x16/8x8/db 2");
+    assert_eq!(chosen(1536, 384, 384, &target), "128x128x16/8x8/db 3");
+    assert_eq!(chosen(128, 576, 1536, &target), "64x64x16/4x4/db 7");
     assert_eq!(chosen(1, 4096, 4096, &target), "16x64x32/4x4 8");
     let software = Target::minimal_vulkan();
     assert_eq!(chosen(4096, 32, 144, &software), "direct/16x8 1");
