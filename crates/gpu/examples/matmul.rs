@@ -95,6 +95,7 @@ fn product([m, n, k]: [usize; 3], transposed: bool) -> Loop {
         k: vec![k],
         a: Body::of_load(0, &a, Access::identity(2)),
         b: Body::of_load(1, &b, Access::at(order.map(axis).to_vec())),
+        more: vec![],
         epilogue,
         stores: vec![Store::identity(0, 2)],
     };

@@ -1,9 +1,11 @@
 //! Fusion: joining loops by substituting one body into another.
 //!
-//! Input and output are loop graphs that compute the same values. Three moves, all value-preserving:
+//! Input and output are loop graphs that compute the same values. Four moves, all value-preserving:
 //!
 //! * a pointwise loop that reads another loop's result in place becomes its *epilogue* (`epilogue`);
 //! * a pointwise loop or view is inlined into its readers as a *prologue*, its index maps composed (`prologue`);
+//! * a contraction whose epilogue reads another one's result becomes one of several terms (`terms`; the host, which gains
+//!   nothing from it, keeps them apart);
 //! * independent pointwise loops over one domain are joined into one with several results (`siblings`).
 //!
 //! Before, `recompute` gives pointwise forward results that the backward pass reads a second loop there, where that keeps
@@ -20,11 +22,12 @@ mod prologue;
 mod recompute;
 mod siblings;
 mod substitute;
+mod terms;
 pub mod update;
 
 use crate::lower::LoopGraph;
 use epilogue::Onto;
-use griffinfly_ir::target::Target;
+use griffinfly_ir::target::{Backend, Target};
 
 /// Integer instructions per element an inlined index map may cost.
 const INDEX_COST_LIMIT: usize = 40;
@@ -44,6 +47,9 @@ pub fn run(graph: LoopGraph, target: &Target) -> LoopGraph {
         if pool.len() == before {
             break;
         }
+    }
+    if target.backend == Backend::Vulkan {
+        terms::run(&mut pool, max_bindings);
     }
     siblings::run(&mut pool, max_bindings);
     pool.drop_dead();

@@ -54,6 +54,9 @@ impl ContractPlan {
     /// # Errors
     /// What does not compile, in words.
     pub(super) fn new(l: &Loop, c: &Contract, views: &[View]) -> Result<ContractPlan, String> {
+        if !c.more.is_empty() {
+            return Err(format!("a contraction of {} terms", c.more.len() + 1));
+        }
         let axes = |free| Axes { batch: &c.batch, free, k: &c.k };
         let a = Factor::new(&c.a, &l.operands, axes(&c.m), 0)?;
         let b = Factor::new(&c.b, &l.operands, axes(&c.n), a.end_register(0))?;

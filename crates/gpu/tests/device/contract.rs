@@ -17,7 +17,7 @@ use griffinfly_gpu::vulkan::{OpenOptions, Selector, open_with};
 use griffinfly_ir::loops::Loop;
 use griffinfly_ir::target::Target;
 use harness::Suite;
-use loops::{Epilogue, Product};
+use loops::{Epilogue, Further, Product};
 
 /// Opens a device, runs the cases a test adds to a suite for its target, and asserts that validation stayed silent.
 fn check(cases: impl FnOnce(&mut Suite)) {
@@ -115,6 +115,32 @@ fn every_tiling_with_split_products() {
                 if !tiling.is_direct() {
                     let joined = Choice { merge: Merge::Last, ..Choice::parts(tiling, *split) };
                     suite.case(&product.build(), &joined);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn every_tiling_with_several_terms() {
+    let [same, other] = [Further { k: None, sum: 1 }, Further { k: Some(40), sum: 0 }];
+    let kinds: [&[Further]; 4] = [
+        &[other],
+        &[same],
+        &[Further { k: Some(3), sum: 1 }, Further { k: None, sum: 0 }],
+        &[same, Further { k: Some(68), sum: 0 }, Further { k: None, sum: 1 }],
+    ];
+    check(|suite| {
+        for (i, tiling) in tilings(&suite.target).into_iter().enumerate() {
+            for (j, further) in kinds.into_iter().enumerate().filter(|(j, _)| takes(i + j, 3)) {
+                let product =
+                    Product { batch: vec![2], transposed: [false, true], ..Product::new(37, 68, 100 + j) };
+                let l = product.with_terms(further);
+                for choice in [unsplit(tiling), Choice::parts(tiling, 3)] {
+                    suite.case_if_it_fits(&l, &choice);
+                }
+                if !tiling.is_direct() {
+                    suite.case_if_it_fits(&l, &Choice { merge: Merge::Last, ..Choice::parts(tiling, 4) });
                 }
             }
         }

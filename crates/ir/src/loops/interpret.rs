@@ -139,13 +139,16 @@ impl Run<'_> {
         let (nb, nm) = (c.batch.len(), c.m.len());
         each_point(&c.domain(), |p| {
             let (batch, m, n) = (&p[..nb], &p[nb..nb + nm], &p[nb + nm..]);
-            let mut acc = 0.0f32;
-            each_point(&c.k, |k| {
-                let a = self.body(&c.a, &[batch, m, k].concat(), &[]);
-                let b = self.body(&c.b, &[batch, n, k].concat(), &[]);
-                acc = (f64::from(acc) + a[0].to_f64() * b[0].to_f64()) as f32;
-            });
-            let v = self.body(&c.epilogue, p, &[Scalar::f32(acc)]);
+            let mut sums = vec![0.0f32; c.sums()];
+            for (extents, left, right, sum) in c.terms() {
+                each_point(extents, |k| {
+                    let a = self.body(left, &[batch, m, k].concat(), &[]);
+                    let b = self.body(right, &[batch, n, k].concat(), &[]);
+                    sums[sum] = (f64::from(sums[sum]) + a[0].to_f64() * b[0].to_f64()) as f32;
+                });
+            }
+            let carries: Vec<Scalar> = sums.into_iter().map(Scalar::f32).collect();
+            let v = self.body(&c.epilogue, p, &carries);
             self.store(&c.stores, p, &v);
         });
     }

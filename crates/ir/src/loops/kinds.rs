@@ -129,7 +129,8 @@ pub struct Row {
     pub col_stores: Vec<Store>,
 }
 
-/// `acc(b, m, n) = sum over k of a(b, m, k) * b(b, n, k)` in `f32`, then the epilogue with `Carry(0) = acc`.
+/// `acc(b, m, n) = sum over k of a(b, m, k) * b(b, n, k)` in `f32`, then the epilogue with `Carry(0) = acc`. Further terms add
+/// to the same sum, or make sums of their own, which are the carries after it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Contract {
     /// Batch extents.
@@ -144,10 +145,26 @@ pub struct Contract {
     pub a: Body,
     /// Right factor over axes `batch ++ n ++ k`.
     pub b: Body,
+    /// What is summed besides, in order.
+    #[serde(default)]
+    pub more: Vec<Term>,
     /// Outputs over axes `batch ++ m ++ n`.
     pub epilogue: Body,
     /// Where they go.
     pub stores: Vec<Store>,
+}
+
+/// A further product of a contraction, over its batch, rows and columns.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Term {
+    /// Extents summed over.
+    pub k: Vec<usize>,
+    /// Left factor over axes `batch ++ m ++ k`.
+    pub a: Body,
+    /// Right factor over axes `batch ++ n ++ k`.
+    pub b: Body,
+    /// The sum it adds to: that of an earlier term, or one more than theirs.
+    pub sum: usize,
 }
 
 /// `out[id, c] = sum over items with ids(item) = id of source(item, c)`, in item order.
@@ -215,6 +232,18 @@ impl Contract {
     pub fn sizes(&self) -> [usize; 4] {
         [&self.batch, &self.m, &self.n, &self.k].map(|d| d.iter().product())
     }
+
+    /// All terms in order: extents summed over, factors, and the sum they add to.
+    pub fn terms(&self) -> impl Iterator<Item = (&[usize], &Body, &Body, usize)> {
+        let more = self.more.iter().map(|t| (t.k.as_slice(), &t.a, &t.b, t.sum));
+        std::iter::once((self.k.as_slice(), &self.a, &self.b, 0)).chain(more)
+    }
+
+    /// How many sums there are: the carries of the epilogue.
+    #[must_use]
+    pub fn sums(&self) -> usize {
+        self.terms().map(|(.., sum)| sum + 1).max().unwrap_or(1)
+    }
 }
 
 impl Loop {
@@ -229,11 +258,12 @@ impl Loop {
                 out.push((&r.col_body, r.domain()));
                 out
             }
-            LoopKind::Contract(c) => vec![
-                (&c.a, [c.batch.as_slice(), &c.m, &c.k].concat()),
-                (&c.b, [c.batch.as_slice(), &c.n, &c.k].concat()),
-                (&c.epilogue, c.domain()),
-            ],
+            LoopKind::Contract(c) => {
+                let factors = |(k, a, b, _)| {
+                    [(a, [c.batch.as_slice(), &c.m, k].concat()), (b, [c.batch.as_slice(), &c.n, k].concat())]
+                };
+                c.terms().flat_map(factors).chain([(&c.epilogue, c.domain())]).collect()
+            }
             LoopKind::Scatter(s) => {
                 vec![(&s.ids, s.items.clone()), (&s.source, [s.items.as_slice(), &s.cols].concat())]
             }
@@ -252,7 +282,10 @@ impl Loop {
                 out.push(&mut r.col_body);
                 out
             }
-            LoopKind::Contract(c) => vec![&mut c.a, &mut c.b, &mut c.epilogue],
+            LoopKind::Contract(c) => {
+                let more = c.more.iter_mut().flat_map(|t| [&mut t.a, &mut t.b]);
+                [&mut c.a, &mut c.b].into_iter().chain(more).chain([&mut c.epilogue]).collect()
+            }
             LoopKind::Scatter(s) => vec![&mut s.ids, &mut s.source],
             LoopKind::Update(u) => vec![&mut u.body],
             LoopKind::Attention(a) => a.bodies_mut(),

@@ -16,4 +16,4 @@ mod verify;
 pub use attention::{Attention, AttentionMask, AttentionShape, AttentionVariant, Saved};
 pub use body::{Body, Load};
 pub use interpret::interpret;
-pub use kinds::{Archetype, Combine, Contract, Loop, LoopKind, Map, Phase, Row, Scatter, Update};
+pub use kinds::{Archetype, Combine, Contract, Loop, LoopKind, Map, Phase, Row, Scatter, Term, Update};

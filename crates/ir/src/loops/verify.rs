@@ -47,6 +47,15 @@ impl Loop {
                 }
             }
         }
+        if let LoopKind::Contract(c) = &self.kind {
+            let mut sums = 1;
+            for (i, term) in c.more.iter().enumerate() {
+                if term.sum > sums {
+                    faults.push(format!("term {} adds to sum {} of {sums}", i + 1, term.sum));
+                }
+                sums = sums.max(term.sum + 1);
+            }
+        }
         let implicit = matches!(self.kind, LoopKind::Scatter(_) | LoopKind::Update(_));
         if !implicit {
             let bad = stored.iter().enumerate().filter(|(_, n)| **n != 1);
@@ -71,7 +80,7 @@ impl Loop {
                     r.phases.iter().take(body).flat_map(|p| &p.combines).map(|c| c.carries()).sum();
                 r.carries().into_iter().take(before).collect()
             }
-            LoopKind::Contract(_) if body == 2 => vec![DType::F32],
+            LoopKind::Contract(c) if body == 2 + 2 * c.more.len() => vec![DType::F32; c.sums()],
             _ => Vec::new(),
         }
     }

@@ -1,7 +1,7 @@
 //! Contractions by hand: products with every layout and epilogue, convolutions in all directions.
 
 use griffinfly_ir::index::{Access, Bound, Domain, IndexExpr, Store};
-use griffinfly_ir::loops::{Body, Contract, Loop, LoopKind};
+use griffinfly_ir::loops::{Body, Contract, Loop, LoopKind, Term};
 use griffinfly_ir::scalar::{BinaryFn, Scalar};
 use griffinfly_ir::types::{DType, TensorType};
 
@@ -67,7 +67,7 @@ impl Product {
         Loop {
             operands,
             results,
-            kind: LoopKind::Contract(Contract { batch, m, n, k, a, b, epilogue, stores }),
+            kind: LoopKind::Contract(Contract { batch, m, n, k, a, b, more: vec![], epilogue, stores }),
         }
     }
 
@@ -106,6 +106,51 @@ impl Product {
                 (body, vec![Store { result: 0, coords }], vec![out])
             }
         }
+    }
+}
+
+/// A term besides the product itself.
+#[derive(Clone, Copy)]
+pub(super) struct Further {
+    /// Products; none: those of the term before, with its left factor.
+    pub(super) k: Option<usize>,
+    /// The sum it adds to.
+    pub(super) sum: usize,
+}
+
+impl Product {
+    /// The product with further terms; what is stored is `acc` or, of two sums, `acc * 0.5 + other`.
+    pub(super) fn with_terms(&self, further: &[Further]) -> Loop {
+        let mut l = self.build();
+        let (batch, m, n) = (self.batch.clone(), self.m, self.n);
+        let nb = batch.len();
+        let LoopKind::Contract(c) = &mut l.kind else { return l };
+        for term in further {
+            let before = c.terms().last().map(|(k, a, ..)| (k.to_vec(), a.clone()));
+            let (k, a) = match (term.k, before) {
+                (Some(k), _) => {
+                    l.operands.push(TensorType::f32([batch.as_slice(), &[m, k]].concat()));
+                    let at = l.operands.len() - 1;
+                    (vec![k], Body::of_load(at, &l.operands[at], Access::identity(nb + 2)))
+                }
+                (None, Some(before)) => before,
+                (None, None) => continue,
+            };
+            l.operands.push(TensorType::f32([batch.as_slice(), &[n, k[0]]].concat()));
+            let at = l.operands.len() - 1;
+            let b = Body::of_load(at, &l.operands[at], Access::identity(nb + 2));
+            c.more.push(Term { k, a, b, sum: term.sum });
+        }
+        if c.sums() == 2 {
+            let mut body = Body::new();
+            let (x, y) = (body.expr.carry(0, DType::F32), body.expr.carry(1, DType::F32));
+            let half = body.expr.f32(0.5);
+            let x = body.expr.mul(x, half);
+            let sum = body.expr.add(x, y);
+            body.output(sum);
+            c.epilogue = body;
+        }
+        l
     }
 }
 
@@ -157,7 +202,7 @@ impl Conv {
         let [m, n, k] = groups;
         let stores = vec![Store { result: 0, coords: out.1.into_iter().map(IndexExpr::axis).collect() }];
         let (a, b) = (Body::of_load(0, &ta, aa), Body::of_load(1, &tb, ab));
-        let kind = LoopKind::Contract(Contract { batch: vec![], m, n, k, a, b, epilogue, stores });
+        let kind = LoopKind::Contract(Contract { batch: vec![], m, n, k, a, b, more: vec![], epilogue, stores });
         Loop { operands: vec![ta, tb], results: vec![out.0], kind }
     }
 

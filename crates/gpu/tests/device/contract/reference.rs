@@ -16,21 +16,24 @@ pub(super) fn expected(l: &Loop, operands: &[Vec<f32>]) -> Expected {
     let LoopKind::Contract(c) = &l.kind else { panic!("not a contraction") };
     assert_eq!(l.verify(), Vec::<String>::new());
     let words: Vec<Vec<u32>> = operands.iter().map(|x| x.iter().map(|v| v.to_bits()).collect()).collect();
-    let a = factor(l, &c.a, [&c.batch, &c.m, &c.k], &words);
-    let b = factor(l, &c.b, [&c.batch, &c.n, &c.k], &words);
-    let [batch, m, n, k] = c.sizes();
-    let (mut sums, mut magnitude) = (Vec::with_capacity(batch * m * n), 0.0_f64);
-    for z in 0..batch {
-        for i in 0..m {
-            for j in 0..n {
-                let (left, right) = (&a[(z * m + i) * k..][..k], &b[(z * n + j) * k..][..k]);
-                let products = left.iter().zip(right).map(|(x, y)| f64::from(*x) * f64::from(*y));
-                let (sum, size) = products.fold((0.0, 0.0), |(s, t), p| (s + p, t + p.abs()));
-                sums.push(sum as f32);
-                magnitude = magnitude.max(size);
-            }
+    let [batch, m, n, _] = c.sizes();
+    let mut sums = vec![vec![0.0_f64; batch * m * n]; c.sums()];
+    let mut sizes = vec![0.0_f64; batch * m * n];
+    for (extents, left, right, sum) in c.terms() {
+        let k = extents.iter().product::<usize>();
+        let a = factor(l, left, [&c.batch, &c.m, extents], &words);
+        let b = factor(l, right, [&c.batch, &c.n, extents], &words);
+        for at in 0..batch * m * n {
+            let (z, i, j) = (at / n / m, at / n % m, at % n);
+            let (left, right) = (&a[(z * m + i) * k..][..k], &b[(z * n + j) * k..][..k]);
+            let products = left.iter().zip(right).map(|(x, y)| f64::from(*x) * f64::from(*y));
+            let (total, size) = products.fold((0.0, 0.0), |(s, t), p| (s + p, t + p.abs()));
+            sums[sum][at] += total;
+            sizes[at] += size;
         }
     }
+    let sums: Vec<Vec<f32>> = sums.into_iter().map(|s| s.into_iter().map(|x| x as f32).collect()).collect();
+    let magnitude = sizes.into_iter().fold(0.0, f64::max);
     Expected { values: epilogue(l, c, words, &sums), magnitude }
 }
 
@@ -45,15 +48,19 @@ fn factor(l: &Loop, body: &Body, groups: [&[usize]; 3], words: &[Vec<u32>]) -> V
 }
 
 /// The epilogue as a map that loads the sums.
-fn epilogue(l: &Loop, c: &Contract, mut words: Vec<Vec<u32>>, sums: &[f32]) -> Vec<Vec<f32>> {
+fn epilogue(l: &Loop, c: &Contract, mut words: Vec<Vec<u32>>, sums: &[Vec<f32>]) -> Vec<Vec<f32>> {
     let domain = c.domain();
     let ty = TensorType::f32(domain.clone());
-    let mut operands = l.operands.clone();
-    operands.push(ty.clone());
-    words.push(sums.iter().map(|v| v.to_bits()).collect());
+    let (mut operands, first) = (l.operands.clone(), l.operands.len());
+    for sum in sums {
+        operands.push(ty.clone());
+        words.push(sum.iter().map(|v| v.to_bits()).collect());
+    }
     let mut body = Body::new();
     let outputs = body.import(&c.epilogue, c.epilogue.expr.outputs(), &mut |body, node| match node {
-        ScalarNode::Carry(0) => Some(body.load(operands.len() - 1, &ty, Access::identity(domain.len()))),
+        ScalarNode::Carry(k) => {
+            Some(body.load(first + *k as usize, &ty, Access::identity(domain.len())))
+        }
         _ => None,
     });
     body.expr.set_outputs(outputs);

@@ -29,6 +29,7 @@ pub(super) fn matmul(m: usize, n: usize, k: usize) -> Loop {
         k: vec![k],
         a: load(0, m),
         b: load(1, n),
+        more: vec![],
         epilogue,
         stores: vec![Store::identity(0, 2)],
     };
@@ -67,6 +68,7 @@ pub(super) fn convolution([n, ci, h, w]: [usize; 4], co: usize) -> Loop {
         k: vec![ci, 3, 3],
         a,
         b,
+        more: vec![],
         epilogue,
         stores: vec![Store { result: 0, coords }],
     };
@@ -85,7 +87,7 @@ pub(super) fn weight_gradient([n, ci, h, w]: [usize; 4], co: usize) -> Loop {
     epilogue.output(sum);
     let (m, k) = (vec![co], vec![n, h, w]);
     let stores = vec![Store::identity(0, 4)];
-    let c = Contract { batch: vec![], m, n: vec![ci, 3, 3], k, a, b, epilogue, stores };
+    let c = Contract { batch: vec![], m, n: vec![ci, 3, 3], k, a, b, more: vec![], epilogue, stores };
     let results = vec![TensorType::f32([co, ci, 3, 3])];
     Loop { operands: vec![x, dy], results, kind: LoopKind::Contract(c) }
 }

@@ -201,6 +201,7 @@ impl Rule for Conv2d {
             m,
             n,
             k,
+            more: Vec::new(),
             epilogue,
         }))
     }

@@ -180,6 +180,7 @@ impl Rule for Conv2dInputGrad {
             m,
             n,
             k,
+            more: Vec::new(),
             epilogue: carried(),
             stores: vec![Store { result: 0, coords: x_coords }],
         }))

@@ -101,6 +101,7 @@ impl Rule for Conv2dWeightGrad {
             m,
             n,
             k,
+            more: Vec::new(),
             epilogue: carried(),
             stores: vec![Store { result: 0, coords }],
         }))

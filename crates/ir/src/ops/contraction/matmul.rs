@@ -119,6 +119,7 @@ impl Rule for Matmul {
             m: vec![s.m],
             n: vec![s.n],
             k: vec![s.k],
+            more: Vec::new(),
             epilogue,
             stores: vec![Store::identity(0, nb + 2)],
         }))

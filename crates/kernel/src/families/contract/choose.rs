@@ -62,6 +62,8 @@ const SOFTWARE_LANES: u64 = 32;
 const SOFTWARE_LARGE: u64 = 1 << 22;
 /// Most partial sums that one workgroup adds: it reads them at the speed of one compute unit.
 const MOST_JOINED: u32 = 50_000;
+/// Outputs of all sums that one invocation may hold where there are several.
+const MOST_SUMS: u32 = 64;
 /// Most parts.
 const MOST_PARTS: u64 = 64;
 
@@ -80,31 +82,60 @@ pub fn choices(target: &Target) -> Vec<Choice> {
 /// The choice for a contraction on a target.
 #[must_use]
 pub fn choose(contract: &Contract, target: &Target) -> Choice {
-    let [batch, m, n, k] = contract.sizes().map(|size| size as u64);
-    let size = Size { batch, m, n, k };
+    let size = Size::of(contract);
     if size.work() < TINY {
         return Choice::whole(Tiling::DIRECT);
     }
     let choice = if target.is_hardware { hardware(&size, target) } else { software(&size, target) };
-    let fits = choice.tiling.fits(target, &target.numeric_classes);
-    let tiling = if fits { choice.tiling } else { Tiling::DIRECT };
-    let bytes = batch.saturating_mul(m).saturating_mul(n).saturating_mul(4).max(1);
+    let tiling = if size.allows(&choice.tiling, target) { choice.tiling } else { Tiling::DIRECT };
+    let points = size.batch.saturating_mul(size.m).saturating_mul(size.n);
+    let bytes = points.saturating_mul(4 * u64::from(size.sums)).max(1);
     let most = (target.max_binding_bytes.min(target.chunk_bytes()) / bytes).max(1);
     let split = choice.split.min(u32::try_from(most).unwrap_or(u32::MAX));
     if target.is_hardware { Choice::split(tiling, split) } else { Choice::parts(tiling, split) }
 }
 
+/// What the choice depends on.
 struct Size {
     batch: u64,
     m: u64,
     n: u64,
+    /// Products of all terms that are staged one after the other.
     k: u64,
+    /// Right factors that are staged with one left factor, at most.
+    rights: u32,
+    sums: u32,
 }
 
 impl Size {
+    fn of(contract: &Contract) -> Size {
+        let [batch, m, n, _] = contract.sizes().map(|size| size as u64);
+        let (mut k, mut rights, mut now) = (0, 1, 0);
+        let mut before = None;
+        for (extents, a, ..) in contract.terms() {
+            let is_joint = before == Some((extents, a));
+            before = Some((extents, a));
+            now = if is_joint { now + 1 } else { 1 };
+            rights = rights.max(now);
+            if !is_joint {
+                k += extents.iter().product::<usize>() as u64;
+            }
+        }
+        Size { batch, m, n, k, rights, sums: contract.sums() as u32 }
+    }
+
     /// Multiplications.
     fn work(&self) -> u64 {
-        self.batch.saturating_mul(self.m).saturating_mul(self.n).saturating_mul(self.k)
+        let points = self.batch.saturating_mul(self.m).saturating_mul(self.n);
+        points.saturating_mul(self.k).saturating_mul(self.rights.into())
+    }
+
+    /// Whether the register tiles of all sums and the tiles of all factors fit.
+    fn allows(&self, tiling: &Tiling, target: &Target) -> bool {
+        let registers = tiling.tm * tiling.tn * self.sums;
+        tiling.fits(target, &target.numeric_classes)
+            && tiling.bytes_with(self.rights) <= target.max_workgroup_bytes
+            && (self.sums == 1 || registers <= MOST_SUMS)
     }
 
     fn tiles(&self, tiling: &Tiling) -> u64 {
@@ -143,6 +174,8 @@ const RATES: [Rate; 5] = [
 /// A dispatch that waits for another one, and the beginning and end of a workgroup, in microseconds.
 const LEVEL: f64 = 2.5;
 const ENDS: f64 = 1.2;
+/// Time of a further right factor beside the first.
+const MORE: f64 = 0.8;
 /// What is left of that where workgroups share a unit.
 const BETWEEN: f64 = 0.4;
 /// Partial sums that one compute unit, and the device, read in a microsecond.
@@ -155,7 +188,9 @@ impl Rate {
         let t = self.tiling;
         let part = size.k.div_ceil(split.into()).next_multiple_of(t.bk.into());
         let parts = size.k.div_ceil(part);
-        let (groups, steps) = (size.tiles(&t) * parts, (part / u64::from(t.bk)) as f64);
+        // A further right factor shares the left one and the barriers.
+        let more = 1.0 + MORE * f64::from(size.rights - 1);
+        let (groups, steps) = (size.tiles(&t) * parts, more * (part / u64::from(t.bk)) as f64);
         let sums = LEVEL + ENDS + match groups.div_ceil(units) {
             1 => steps * self.alone,
             2 => 2.0 * (steps * self.shared + BETWEEN),
@@ -165,13 +200,13 @@ impl Rate {
         if parts == 1 {
             return sums;
         }
-        let tile = u64::from(t.bm * t.bn);
+        let tile = u64::from(t.bm * t.bn * size.sums);
         match Choice::split(t, split).merge {
             Merge::Last => {
                 sums + ENDS + (parts * tile) as f64 / UNIT_SUMS + (groups * tile) as f64 / DEVICE_SUMS
             }
             Merge::Dispatch => {
-                let all = size.batch * size.m * size.n * parts;
+                let all = size.batch * size.m * size.n * parts * u64::from(size.sums);
                 sums + LEVEL + all as f64 / DEVICE_SUMS
             }
         }
@@ -185,7 +220,7 @@ fn hardware(size: &Size, target: &Target) -> Choice {
         let tiling = if size.m <= 16 { Tiling::FLAT } else { Tiling::TALL };
         return Choice::parts(tiling, size.split(&tiling, 2 * WAVES * units));
     }
-    let fits = |tiling: &Tiling| tiling.fits(target, &target.numeric_classes);
+    let fits = |tiling: &Tiling| size.allows(tiling, target);
     let large = [Tiling::LARGE_DOUBLE, Tiling::LARGE_SHALLOW_DOUBLE, Tiling::LARGE].into_iter().find(fits);
     if let Some(large) = large.filter(|large| size.tiles(large) >= WAVES * units) {
         return Choice::whole(large);

@@ -25,7 +25,7 @@ pub(super) fn instance(problem: &Problem<'_>, name: String) -> Result<Instance, 
     let mut result = Ok(());
     b.if_(id.lt(words.total), || {
         let kernel = Direct { b: &b, problem, tiling, words: &words, position: words.position(id) };
-        result = kernel.build(factors, &buffers, &finish);
+        result = kernel.build(&factors, &buffers, &finish);
     });
     result?;
     let groups = problem.tiles().2.div_ceil(u64::from(tiling.invocations()));
@@ -40,14 +40,14 @@ pub(super) fn instance(problem: &Problem<'_>, name: String) -> Result<Instance, 
 
 /// The factors as this kernel reads them: four rows at once where the register tile takes rows in fours, else four
 /// products at once.
-pub(super) fn factors<'a>(problem: &'a Problem<'_>) -> [Sight<'a>; 2] {
+pub(super) fn factors<'a>(problem: &'a Problem<'_>) -> Vec<[Sight<'a>; 2]> {
     let factor = |view: &'a View, rows: u32| {
         let along = |group: usize| view.allows_quads(group).then_some(group);
         let by_rows = if rows.is_multiple_of(4) { along(ROWS) } else { None };
         (view, by_rows.or_else(|| along(LAST)))
     };
     let tiling = problem.choice.tiling;
-    [factor(&problem.a, tiling.tm), factor(&problem.b, tiling.tn)]
+    problem.terms.iter().map(|term| [factor(&term.a, tiling.tm), factor(&term.b, tiling.tn)]).collect()
 }
 
 struct Direct<'a, 'b> {
@@ -70,22 +70,24 @@ struct Reader<'a, 'b> {
 impl<'b> Direct<'_, 'b> {
     fn build(
         &self,
-        factors: [Sight<'_>; 2],
+        factors: &[[Sight<'_>; 2]],
         buffers: &Buffers<'b>,
         finish: &Finish<'_, 'b>,
     ) -> Result<(), KernelError> {
         let (b, t, at) = (self.b, &self.tiling, &self.position);
         let row = (at.tile_m * t.tm).named("row");
         let column = (at.tile_n * t.tn).named("column");
-        let left = self.reader(buffers, factors[0], (row, self.words.m), t.tm);
-        let right = self.reader(buffers, factors[1], (column, self.words.n), t.tn);
-        let sums = Accumulators::new(b, t.tm, t.tn);
-        let step = if factors.iter().any(|(_, quads)| *quads == Some(LAST)) { 4 } else { 1 };
-        let mut result = Ok(());
-        b.for_("k", (at.start, at.end), step, |k| {
-            result = self.turn((&left, &right), (k, step), &sums);
-        });
-        result?;
+        let sums = Accumulators::new(b, self.problem.sums, (t.tm, t.tn));
+        for ((term, factors), range) in self.problem.terms.iter().zip(factors).zip(&at.ranges) {
+            let left = self.reader(buffers, factors[0], (row, self.words.m), t.tm);
+            let right = self.reader(buffers, factors[1], (column, self.words.n), t.tn);
+            let step = if factors.iter().any(|(_, quads)| *quads == Some(LAST)) { 4 } else { 1 };
+            let mut result = Ok(());
+            b.for_("k", *range, step, |k| {
+                result = self.turn((&left, &right), (k, step), (&sums, term.sum));
+            });
+            result?;
+        }
         let rows: Vec<_> = (0..t.tm).map(|i| row + i).collect();
         let width = if t.tn.is_multiple_of(4) { 4 } else { 1 };
         let columns: Vec<_> = (0..t.tn / width).map(|j| column + j * width).collect();
@@ -111,16 +113,16 @@ impl<'b> Direct<'_, 'b> {
         &self,
         (left, right): (&Reader<'_, 'b>, &Reader<'_, 'b>),
         (k, step): (Expr<'b>, u32),
-        sums: &Accumulators<'b>,
+        (sums, sum): (&Accumulators<'b>, usize),
     ) -> Result<(), KernelError> {
         let (rows, columns) = (left.read(k, step)?, right.read(k, step)?);
         let fused = self.problem.target.is_hardware;
         for (a, c) in rows.iter().zip(&columns) {
             if c.len().is_multiple_of(4) {
                 let quads: Vec<_> = c.chunks(4).map(|quad| self.b.vector(quad)).collect();
-                sums.add(a, &quads, fused);
+                sums.add(sum, (a, &quads), fused);
             } else {
-                sums.add(a, c, fused);
+                sums.add(sum, (a, c), fused);
             }
         }
         Ok(())

@@ -10,30 +10,30 @@ use griffinfly_ir::loops::Loop;
 /// Quadruples of partial sums that an invocation reads at once.
 const IN_FLIGHT: u32 = 16;
 
-/// The register tile: per row, variables of one or four columns.
+/// The register tile of every sum: per row, variables of one or four columns.
 pub(super) struct Accumulators<'b> {
     b: &'b Builder,
-    vars: Vec<Vec<Var<'b>>>,
+    sums: Vec<Vec<Vec<Var<'b>>>>,
 }
 
 impl<'b> Accumulators<'b> {
-    /// Zero for `rows` by `columns` outputs.
-    pub(super) fn new(b: &'b Builder, rows: u32, columns: u32) -> Self {
+    /// Zeros for so many sums of `rows` by `columns` outputs.
+    pub(super) fn new(b: &'b Builder, sums: usize, (rows, columns): (u32, u32)) -> Self {
         let (count, ty) =
             if columns.is_multiple_of(4) { (columns / 4, Type::F32X4) } else { (columns, Type::F32) };
         let var = |i: u32, j: u32| b.var(format!("sum_{i}_{j}"), b.zero(ty));
-        let vars = (0..rows).map(|i| (0..count).map(|j| var(i, j)).collect()).collect();
-        Self { b, vars }
+        let one = |_| (0..rows).map(|i| (0..count).map(|j| var(i, j)).collect()).collect();
+        Self { b, sums: (0..sums).map(one).collect() }
     }
 
     /// Columns per variable.
     fn lanes(&self) -> u32 {
-        self.vars.first().and_then(|row| row.first()).map_or(1, |var| var.ty().lanes.count())
+        self.sums.iter().flatten().flatten().next().map_or(1, |var| var.ty().lanes.count())
     }
 
-    /// Adds the outer product of quadruples of rows and the columns of each variable.
-    pub(super) fn add(&self, left: &[Expr<'b>], right: &[Expr<'b>], fused: bool) {
-        for (i, vars) in self.vars.iter().enumerate() {
+    /// Adds the outer product of quadruples of rows and the columns of each variable to a sum.
+    pub(super) fn add(&self, sum: usize, (left, right): (&[Expr<'b>], &[Expr<'b>]), fused: bool) {
+        for (i, vars) in self.sums[sum].iter().enumerate() {
             let a = match left.get(i / 4) {
                 Some(quad) if quad.ty().lanes == Lanes::Four => quad.lane((i % 4) as u8),
                 _ => left[i],
@@ -58,7 +58,7 @@ impl<'b> Accumulators<'b> {
         finish: impl FnOnce(),
     ) {
         let b = self.b;
-        let vars: Vec<Var<'b>> = self.vars.concat();
+        let vars: Vec<Var<'b>> = self.sums.concat().concat();
         let (count, lane, size) = (vars.len() as u32, b.local_index(), b.invocations());
         let place = |id: Expr<'b>, v: usize| id * (count * size) + (lane + v as u32 * size);
         vars.iter().enumerate().for_each(|(v, var)| partials.store(place(id, v), var.get()));
@@ -119,8 +119,8 @@ impl<'a, 'b> Finish<'a, 'b> {
     }
 
     /// Everything the kernel reads, given the factors.
-    pub(super) fn sights(&self, factors: &[Sight<'a>; 2]) -> Vec<Sight<'a>> {
-        factors.iter().copied().chain(self.epilogue).collect()
+    pub(super) fn sights(&self, factors: &[[Sight<'a>; 2]]) -> Vec<Sight<'a>> {
+        factors.concat().into_iter().chain(self.epilogue).collect()
     }
 
     /// Binds what is written.
@@ -167,17 +167,24 @@ impl<'a, 'b> Finish<'a, 'b> {
         let columns = self.columns(b, columns, sums);
         let batch = self.decomposed(b, 0, at.batch);
         let mut result = Ok(());
-        for (row, vars) in rows.iter().zip(&sums.vars) {
+        let count = sums.sums.len() as u32;
+        for (i, row) in rows.iter().enumerate() {
             b.if_(row.lt(words.m), || {
                 let axes = self.decomposed(b, 1, *row);
-                let line = (at.z * words.m + *row) * words.n;
-                for (var, columns) in vars.iter().zip(&columns) {
-                    let sum = var.get();
+                // Parts, batches, sums, rows, columns.
+                let line = |sum: u32| ((at.z * count + sum) * words.m + *row) * words.n;
+                let lines: Vec<Expr<'b>> = (0..count).map(line).collect();
+                for (v, columns) in columns.iter().enumerate() {
+                    let values: Vec<Expr<'b>> = sums.sums.iter().map(|sum| sum[i][v].get()).collect();
                     for (j, column) in columns.iter().enumerate() {
-                        let value = if columns.len() == 1 { sum } else { sum.lane(j as u8) };
+                        let value = |value: &Expr<'b>| {
+                            if columns.len() == 1 { *value } else { value.lane(j as u8) }
+                        };
                         b.if_(column.number.lt(words.n), || {
                             let axes = [batch.as_slice(), &axes, &column.axes].concat();
-                            let done = self.cell(b, buffers, (&axes, line + column.number), value);
+                            let values: Vec<Expr<'b>> = values.iter().map(value).collect();
+                            let offsets: Vec<_> = lines.iter().map(|line| *line + column.number).collect();
+                            let done = self.cell(b, buffers, (&axes, &offsets), &values);
                             result = result.clone().and(done);
                         });
                     }
@@ -207,13 +214,15 @@ impl<'a, 'b> Finish<'a, 'b> {
         &self,
         b: &'b Builder,
         buffers: &Buffers<'b>,
-        (axes, offset): (&[Expr<'b>], Expr<'b>),
-        sum: Expr<'b>,
+        (axes, offsets): (&[Expr<'b>], &[Expr<'b>]),
+        sums: &[Expr<'b>],
     ) -> Result<(), KernelError> {
         match (self.epilogue, self.partials) {
-            (Some(sight), _) => write_at(b, buffers, sight, axes, sum),
+            (Some(sight), _) => write_at(b, buffers, sight, axes, sums),
             (None, Some(partials)) => {
-                partials.store(offset / sum.ty().lanes.count(), sum);
+                for (offset, sum) in offsets.iter().zip(sums) {
+                    partials.store(*offset / sum.ty().lanes.count(), *sum);
+                }
                 Ok(())
             }
             (None, None) => Ok(()),
@@ -233,11 +242,11 @@ pub(super) fn write<'b>(
     buffers: &Buffers<'b>,
     sight: Sight<'_>,
     point: [Expr<'b>; 3],
-    sum: Expr<'b>,
+    sums: &[Expr<'b>],
 ) -> Result<(), KernelError> {
     let groups = &sight.0.groups;
     let [batch, row, column] = [0, 1, 2].map(|g| decompose(b, point[g], &groups[g]));
-    write_at(b, buffers, sight, &[batch, row, column].concat(), sum)
+    write_at(b, buffers, sight, &[batch, row, column].concat(), sums)
 }
 
 fn write_at<'b>(
@@ -245,8 +254,8 @@ fn write_at<'b>(
     buffers: &Buffers<'b>,
     sight: Sight<'_>,
     axes: &[Expr<'b>],
-    sum: Expr<'b>,
+    sums: &[Expr<'b>],
 ) -> Result<(), KernelError> {
-    let values = point::outputs(b, buffers, sight, axes, &[sum])?;
+    let values = point::outputs(b, buffers, sight, axes, sums)?;
     point::store(b, buffers, sight, axes, &values)
 }

@@ -75,7 +75,7 @@ pub fn realise_with(l: &Loop, target: &Target, choice: &Choice) -> Result<Realis
     let mut dispatches = vec![product(&problem)?];
     let mut scratch = Vec::new();
     if problem.is_split() {
-        let bytes = 4 * problem.points() * u64::from(problem.parts());
+        let bytes = 4 * problem.points() * u64::from(problem.parts()) * problem.sums as u64;
         check_partials(bytes, target)?;
         dispatches.push(reduce::instance(&problem, format!("contract reduce {}", problem.parts()))?);
         scratch.push(bytes);
@@ -86,7 +86,7 @@ pub fn realise_with(l: &Loop, target: &Target, choice: &Choice) -> Result<Realis
 /// One dispatch, in which the last workgroup of a tile adds its parts.
 fn joined(problem: &Problem<'_>) -> Result<Realisation, KernelError> {
     let (tiling, (_, _, total)) = (problem.choice.tiling, problem.tiles());
-    let bytes = 4 * total * u64::from(tiling.bm) * u64::from(tiling.bn);
+    let bytes = 4 * total * u64::from(tiling.bm) * u64::from(tiling.bn) * problem.sums as u64;
     check_partials(bytes, problem.target)?;
     let counters = 4 * total / u64::from(problem.parts());
     Ok(Realisation { dispatches: vec![product(problem)?], scratch: vec![bytes], counters })
@@ -103,8 +103,14 @@ fn check_partials(bytes: u64, target: &Target) -> Result<(), KernelError> {
 fn product(problem: &Problem<'_>) -> Result<Instance, KernelError> {
     let tiling = problem.choice.tiling;
     let factors = if tiling.is_direct() { direct::factors(problem) } else { tile::factors(problem) };
-    let [a, b] = factors.map(width);
-    let mut name = format!("contract {tiling} a{a} b{b}");
+    let mut name = format!("contract {tiling}");
+    for (term, [a, b]) in problem.terms.iter().zip(factors) {
+        if term.is_joint {
+            name.push_str(&format!("&b{}", width(b)));
+        } else {
+            name.push_str(&format!(" a{} b{}", width(a), width(b)));
+        }
+    }
     if problem.is_split() {
         name.push_str(&format!(" split{}", problem.parts()));
         name.push_str(if problem.is_joined() { " joined" } else { "" });

@@ -6,7 +6,7 @@ use super::{Choice, Merge, Tiling};
 use crate::KernelError;
 use crate::families::emit;
 use crate::kir::{Builder, Expr};
-use griffinfly_ir::loops::{Loop, LoopKind};
+use griffinfly_ir::loops::{Body, Loop, LoopKind};
 use griffinfly_ir::target::Target;
 
 /// Group of a factor's rows (of the left factor: the output's rows; of the right one: its columns).
@@ -19,14 +19,28 @@ pub(super) struct Problem<'a> {
     pub(super) l: &'a Loop,
     pub(super) target: &'a Target,
     pub(super) choice: Choice,
+    /// What is summed, in order.
+    pub(super) terms: Vec<Term>,
+    /// Number of sums.
+    pub(super) sums: usize,
+    /// Outputs over batch, row, column.
+    pub(super) epilogue: View,
+    /// Batches, rows, columns.
+    pub(super) sizes: [u32; 3],
+}
+
+/// One term prepared for realisation.
+pub(super) struct Term {
     /// Left factor over batch, row, product.
     pub(super) a: View,
     /// Right factor over batch, column, product.
     pub(super) b: View,
-    /// Outputs over batch, row, column.
-    pub(super) epilogue: View,
-    /// Batches, rows, columns, products.
-    pub(super) sizes: [u32; 4],
+    /// Products.
+    pub(super) k: u32,
+    /// The sum it adds to.
+    pub(super) sum: usize,
+    /// Whether it has the products and the left factor of the term before.
+    pub(super) is_joint: bool,
 }
 
 impl<'a> Problem<'a> {
@@ -38,24 +52,29 @@ impl<'a> Problem<'a> {
         let types = (l.operands.as_slice(), l.results.as_slice());
         let size =
             |n: usize| u32::try_from(n).map_err(|_| emit::unsupported("contract", format!("extent {n}")));
-        let [batch, m, n, k] = c.sizes();
-        let sizes = [size(batch)?, size(m)?, size(n)?, size(k)?];
-        if sizes.contains(&0) {
+        let [batch, m, n, _] = c.sizes();
+        let sizes = [size(batch)?, size(m)?, size(n)?];
+        let mut terms: Vec<Term> = Vec::new();
+        let mut before: Option<(&Body, &[usize])> = None;
+        for (k, a, b, sum) in c.terms() {
+            let is_joint = before == Some((a, k));
+            before = Some((a, k));
+            let k_size = size(k.iter().product())?;
+            let a = View::new(a, &[], [&c.batch, &c.m, k], types);
+            let b = View::new(b, &[], [&c.batch, &c.n, k], types);
+            terms.push(Term { a, b, k: k_size, sum, is_joint });
+        }
+        if sizes.contains(&0) || terms.iter().any(|term| term.k == 0) {
             return Err(emit::unsupported("contract", format!("empty extents {sizes:?}")));
         }
-        let most = most_products(&choice.tiling, target);
-        let least = sizes[3].div_ceil(most);
-        let split = choice.split.max(least).clamp(1, sizes[3].div_ceil(choice.tiling.step()));
+        let all: u64 = terms.iter().map(|term| u64::from(term.k)).sum();
+        let most = u64::from(most_products(&choice.tiling, target));
+        let longest = terms.iter().map(|term| term.k).max().unwrap_or(1);
+        let least = u32::try_from(all.div_ceil(most)).unwrap_or(u32::MAX);
+        let split = choice.split.max(least).clamp(1, longest.div_ceil(choice.tiling.step()));
         let choice = Choice { split, ..choice };
-        Ok(Problem {
-            l,
-            target,
-            choice,
-            a: View::new(&c.a, &[], [&c.batch, &c.m, &c.k], types),
-            b: View::new(&c.b, &[], [&c.batch, &c.n, &c.k], types),
-            epilogue: View::new(&c.epilogue, &c.stores, [&c.batch, &c.m, &c.n], types),
-            sizes,
-        })
+        let epilogue = View::new(&c.epilogue, &c.stores, [&c.batch, &c.m, &c.n], types);
+        Ok(Problem { l, target, choice, terms, sums: c.sums(), epilogue, sizes })
     }
 
     /// The epilogue with the direction in which outputs are computed four at a time.
@@ -77,24 +96,24 @@ impl<'a> Problem<'a> {
         self.is_split() && self.choice.merge == Merge::Last
     }
 
-    /// Products per part, a multiple of the tiling's step.
-    pub(super) fn part(&self) -> u32 {
-        self.sizes[3].div_ceil(self.choice.split).next_multiple_of(self.choice.tiling.step())
+    /// Products of a term per part, a multiple of the tiling's step.
+    fn part(&self, term: &Term) -> u32 {
+        term.k.div_ceil(self.choice.split).next_multiple_of(self.choice.tiling.step())
     }
 
-    /// Parts that have products.
+    /// Parts that have products of some term.
     pub(super) fn parts(&self) -> u32 {
-        self.sizes[3].div_ceil(self.part())
+        self.terms.iter().map(|term| term.k.div_ceil(self.part(term))).max().unwrap_or(1)
     }
 
     /// Outputs of all batches.
     pub(super) fn points(&self) -> u64 {
-        self.sizes[..3].iter().map(|&n| u64::from(n)).product()
+        self.sizes.iter().map(|&n| u64::from(n)).product()
     }
 
     /// Tiles of rows and columns, and tiles in total over batches and parts.
     pub(super) fn tiles(&self) -> (u32, u32, u64) {
-        let [batch, m, n, _] = self.sizes;
+        let [batch, m, n] = self.sizes;
         let (tiles_m, tiles_n) = (m.div_ceil(self.choice.tiling.bm), n.div_ceil(self.choice.tiling.bn));
         let total = [tiles_m, tiles_n, batch, self.parts()].iter().map(|&n| u64::from(n)).product();
         (tiles_m, tiles_n, total)
@@ -105,10 +124,12 @@ impl<'a> Problem<'a> {
         let (tiles_m, tiles_n, total) = self.tiles();
         let total = u32::try_from(total)
             .map_err(|_| emit::unsupported("contract", format!("{total} tiles in one dispatch")))?;
-        let [batch, m, n, k] = self.sizes;
-        let mut words = vec![m, n, k, tiles_m, tiles_n, total];
+        let [batch, m, n] = self.sizes;
+        let mut words = vec![m, n, tiles_m, tiles_n, total];
+        words.extend(self.terms.iter().map(|term| term.k));
         if self.is_split() {
-            words.extend([batch, self.part()]);
+            words.push(batch);
+            words.extend(self.terms.iter().map(|term| self.part(term)));
         }
         if self.is_joined() {
             words.extend([total / self.parts(), self.parts()]);
@@ -131,12 +152,13 @@ fn most_products(tiling: &Tiling, target: &Target) -> u32 {
 pub(super) struct Words<'b> {
     pub(super) m: Expr<'b>,
     pub(super) n: Expr<'b>,
-    pub(super) k: Expr<'b>,
+    /// Products of each term.
+    k: Vec<Expr<'b>>,
     tiles_m: Expr<'b>,
     tiles_n: Expr<'b>,
     pub(super) total: Expr<'b>,
-    /// Batches and products per part.
-    split: Option<(Expr<'b>, Expr<'b>)>,
+    /// Batches, and products of each term per part.
+    split: Option<(Expr<'b>, Vec<Expr<'b>>)>,
     /// Tiles of the output and parts of each, where the last workgroup adds them.
     pub(super) joined: Option<(Expr<'b>, Expr<'b>)>,
 }
@@ -153,17 +175,17 @@ pub(super) struct Position<'b> {
     pub(super) batch: Expr<'b>,
     /// Row-major number of part and batch.
     pub(super) z: Expr<'b>,
-    /// First product.
-    pub(super) start: Expr<'b>,
-    /// First product no longer summed.
-    pub(super) end: Expr<'b>,
+    /// For each term its first product, and the first one no longer summed.
+    pub(super) ranges: Vec<(Expr<'b>, Expr<'b>)>,
 }
 
 impl<'b> Words<'b> {
     pub(super) fn declare(b: &'b Builder, problem: &Problem<'_>) -> Self {
-        let [m, n, k] = ["m", "n", "k"].map(|name| b.param(name));
+        let [m, n] = ["m", "n"].map(|name| b.param(name));
         let [tiles_m, tiles_n, total] = ["tiles_m", "tiles_n", "total"].map(|name| b.param(name));
-        let split = problem.is_split().then(|| (b.param("batch"), b.param("part")));
+        let each = |name: &str| problem.terms.iter().map(|_| b.param(name)).collect::<Vec<_>>();
+        let k = each("k");
+        let split = problem.is_split().then(|| (b.param("batch"), each("part")));
         let joined = problem.is_joined().then(|| (b.param("tiles"), b.param("parts")));
         Self { m, n, k, tiles_m, tiles_n, total, split, joined }
     }
@@ -175,11 +197,17 @@ impl<'b> Words<'b> {
         let rest = id / self.tiles_n;
         let tile_m = (rest % self.tiles_m).named("tile_m");
         let z = (rest / self.tiles_m).named("z");
-        let Some((batches, part)) = self.split else {
-            return Position { id, tile_m, tile_n, batch: z, z, start: b.constant(0_u32), end: self.k };
+        let Some((batches, parts)) = &self.split else {
+            let ranges = self.k.iter().map(|k| (b.constant(0_u32), *k)).collect();
+            return Position { id, tile_m, tile_n, batch: z, z, ranges };
         };
-        let start = ((z / batches) * part).named("start");
-        let end = (start + part).native_min(self.k).named("end");
-        Position { id, tile_m, tile_n, batch: z % batches, z, start, end }
+        let part = (z / *batches).named("part");
+        let range = |(size, k): (&Expr<'b>, &Expr<'b>)| {
+            // Short terms have no products in the last parts.
+            let start = (part * *size).native_min(*k).named("start");
+            (start, (start + *size).native_min(*k).named("end"))
+        };
+        let ranges = parts.iter().zip(&self.k).map(range).collect();
+        Position { id, tile_m, tile_n, batch: z % *batches, z, ranges }
     }
 }

@@ -23,16 +23,26 @@ pub(super) fn instance(problem: &Problem<'_>, name: String) -> Result<Instance, 
     let id = b.flat_global_id().named("id");
     let mut result = Ok(());
     b.if_(id.lt(points), || {
-        let sum = b.var("sum", b.zero(element));
+        let sums: Vec<_> = (0..problem.sums).map(|_| b.var("sum", b.zero(element))).collect();
+        let size = (m * columns).named("size");
+        // Parts, batches, sums, rows, columns.
+        let first = match problem.sums {
+            1 => id,
+            count => id / size * (size * count as u32) + id % size,
+        };
         b.for_("part", (0_u32, parts), 1_u32, |part| {
-            sum.set(sum.get() + partials.load(part * points + id));
+            let first = part * (points * sums.len() as u32) + first;
+            for (i, sum) in (0_u32..).zip(&sums) {
+                sum.set(sum.get() + partials.load(first + size * i));
+            }
         });
         let (column, rest) = (id % columns, id / columns);
         let point = [rest / m, rest % m, column * width];
-        result = finish::write(&b, &buffers, sight, point, sum.get());
+        let sums: Vec<_> = sums.iter().map(|sum| sum.get()).collect();
+        result = finish::write(&b, &buffers, sight, point, &sums);
     });
     result?;
-    let [_, rows, n, _] = problem.sizes;
+    let [_, rows, n] = problem.sizes;
     let points = problem.points() / u64::from(width);
     let whole = u32::try_from(problem.points() * u64::from(problem.parts()))
         .map_err(|_| unsupported("contract", "more than 2^32 partial sums"));

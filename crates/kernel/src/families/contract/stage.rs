@@ -59,11 +59,15 @@ pub(super) fn chunk_count(rows: u32, tiling: &Tiling) -> u32 {
     (rows / 4) * tiling.bk
 }
 
+/// Workgroup memory for tiles of `rows` rows.
+pub(super) fn array<'b>(b: &'b Builder, name: &str, rows: u32, tiling: &Tiling) -> Shared<'b> {
+    b.shared(name, Type::F32X4, tiling.buffers() * tiling.bk * Tiling::stride(rows))
+}
+
 impl<'a, 'b> Stage<'a, 'b> {
-    pub(super) fn new(plan: Plan<'a, 'b>) -> Self {
+    /// A stage over an array of [`array`].
+    pub(super) fn new(plan: Plan<'a, 'b>, shared: Shared<'b>) -> Self {
         let (threads, count) = (plan.tiling.invocations(), chunk_count(plan.rows, &plan.tiling));
-        let length = plan.tiling.buffers() * plan.tiling.bk * Tiling::stride(plan.rows);
-        let shared = plan.b.shared(plan.name, Type::F32X4, length);
         let mut chunks: Vec<Chunk<'b>> = Vec::new();
         for round in 0..count.div_ceil(threads) {
             let number = plan.lane + round * threads;

@@ -19,6 +19,7 @@ fn product(m: usize, n: usize, k: usize) -> Loop {
         k: vec![k],
         a: Body::of_load(0, &a, Access::identity(2)),
         b: Body::of_load(1, &b, Access::identity(2)),
+        more: vec![],
         epilogue,
         stores: vec![Store::identity(0, 2)],
     };

@@ -5,6 +5,7 @@ use super::point::{Buffers, Sight};
 use super::problem::{Position, Problem, ROWS, Words};
 use super::stage::{self, Plan, Stage};
 use super::tiling::{Staging, Tiling};
+use super::view::View;
 use crate::KernelError;
 use crate::families::Instance;
 use crate::families::emit::{Draft, decompose, fold_groups};
@@ -28,7 +29,7 @@ pub(super) fn instance(problem: &Problem<'_>, name: String) -> Result<Instance, 
     let mut result = Ok(());
     b.if_uniform(id.lt(words.total), || {
         let kernel = Tile { b: &b, problem, tiling, words: &words, position: words.position(id) };
-        result = kernel.build(factors, &buffers, &finish);
+        result = kernel.build(&factors, &buffers, &finish);
     });
     result?;
     let draft = Draft {
@@ -51,9 +52,10 @@ fn unroll(tiling: &Tiling, is_hardware: bool) -> u32 {
     tiling.bk.min(if is_hardware { UNROLL_HARDWARE } else { UNROLL_SOFTWARE })
 }
 
-/// The factors as this kernel reads them.
-pub(super) fn factors<'a>(problem: &'a Problem<'_>) -> [Sight<'a>; 2] {
-    [&problem.a, &problem.b].map(|view| (view, view.allows_quads(ROWS).then_some(ROWS)))
+/// The factors of all terms as this kernel reads them.
+pub(super) fn factors<'a>(problem: &'a Problem<'_>) -> Vec<[Sight<'a>; 2]> {
+    let sight = |view: &'a View| (view, view.allows_quads(ROWS).then_some(ROWS));
+    problem.terms.iter().map(|term| [sight(&term.a), sight(&term.b)]).collect()
 }
 
 struct Tile<'a, 'b> {
@@ -70,19 +72,35 @@ struct Place<'b> {
     column: Expr<'b>,
 }
 
+/// Terms with one left factor, whose tiles are staged together.
+struct Group<'a, 'b> {
+    left: Stage<'a, 'b>,
+    /// Right factors, each with the sum it adds to.
+    rights: Vec<(usize, Stage<'a, 'b>)>,
+    /// First product, and the first one no longer summed.
+    range: (Expr<'b>, Expr<'b>),
+}
+
+impl<'a, 'b> Group<'a, 'b> {
+    fn stages(&self) -> impl Iterator<Item = &Stage<'a, 'b>> {
+        std::iter::once(&self.left).chain(self.rights.iter().map(|(_, stage)| stage))
+    }
+}
+
 impl<'b> Tile<'_, 'b> {
     fn build(
         &self,
-        factors: [Sight<'_>; 2],
+        factors: &[[Sight<'_>; 2]],
         buffers: &Buffers<'b>,
         finish: &Finish<'_, 'b>,
     ) -> Result<(), KernelError> {
         let place = self.place();
-        let stages = self.stages(factors, buffers);
-        let sums = Accumulators::new(self.b, self.tiling.tm, self.tiling.tn);
-        match self.tiling.staging {
-            Staging::Double => self.double(&stages, &place, &sums)?,
-            Staging::Single | Staging::Direct => self.single(&stages, &place, &sums)?,
+        let sums = Accumulators::new(self.b, self.problem.sums, (self.tiling.tm, self.tiling.tn));
+        for group in self.groups(factors, buffers) {
+            match self.tiling.staging {
+                Staging::Double => self.double(&group, &place, &sums)?,
+                Staging::Single | Staging::Direct => self.single(&group, &place, &sums)?,
+            }
         }
         let (rows, columns) = self.outputs(&place);
         finish.emit(buffers, (self.words, &self.position), (&rows, &columns), &sums)
@@ -102,39 +120,70 @@ impl<'b> Tile<'_, 'b> {
         Place { row: row.named("ty"), column: column.named("tx") }
     }
 
-    fn stages<'a>(&'a self, factors: [Sight<'a>; 2], buffers: &'a Buffers<'b>) -> [Stage<'a, 'b>; 2] {
+    /// The terms, those with one left factor together; all groups use the same arrays, one after the other.
+    fn groups<'a>(
+        &'a self,
+        factors: &[[Sight<'a>; 2]],
+        buffers: &'a Buffers<'b>,
+    ) -> Vec<Group<'a, 'b>> {
+        let (b, t, at) = (self.b, &self.tiling, &self.position);
+        let left_array = stage::array(b, "left", t.bm, t);
+        let mut right_arrays = Vec::new();
+        let mut groups: Vec<Group<'a, 'b>> = Vec::new();
+        for (n, term) in self.problem.terms.iter().enumerate() {
+            if !term.is_joint {
+                let left = Stage::new(self.plan(0, factors[n][0], buffers, 0), left_array);
+                groups.push(Group { left, rights: Vec::new(), range: at.ranges[n] });
+            }
+            let Some(group) = groups.last_mut() else { continue };
+            let number = group.rights.len();
+            if right_arrays.len() == number {
+                right_arrays.push(stage::array(b, "right", t.bn, t));
+            }
+            let plan = self.plan(1, factors[n][1], buffers, number as u32);
+            group.rights.push((term.sum, Stage::new(plan, right_arrays[number])));
+        }
+        groups
+    }
+
+    /// What the left (0) or a right (1) factor's stage needs to know.
+    fn plan<'a>(
+        &'a self,
+        side: usize,
+        sight: Sight<'a>,
+        buffers: &'a Buffers<'b>,
+        number: u32,
+    ) -> Plan<'a, 'b> {
         let (b, t, at) = (self.b, self.tiling, &self.position);
         let counts = [stage::chunk_count(t.bm, &t), stage::chunk_count(t.bn, &t)];
         let lane = b.local_index();
-        // Small tiles: the second factor goes to the invocations the first one leaves idle.
-        let other = if counts[0] + counts[1] <= t.invocations() { lane - counts[0] } else { lane };
-        let plan = |side: usize| {
-            let (name, rows, tile, size, lane) = if side == 0 {
-                ("left", t.bm, at.tile_m, self.words.m, lane)
-            } else {
-                ("right", t.bn, at.tile_n, self.words.n, other)
-            };
-            let sight = factors[side];
-            let batch = decompose(b, at.batch, &sight.0.groups[0]);
-            let range = ((tile * rows).named(format!("{name}_first")), size);
-            Plan { b, buffers, sight, name, rows, tiling: t, batch, range, lane }
+        let (name, rows, tile, size) = if side == 0 {
+            ("left", t.bm, at.tile_m, self.words.m)
+        } else {
+            ("right", t.bn, at.tile_n, self.words.n)
         };
-        [Stage::new(plan(0)), Stage::new(plan(1))]
+        // Small tiles: a further factor goes to the invocations that the ones before leave idle.
+        let before = counts[0] + number * counts[1];
+        let fits = side == 1 && before + counts[1] <= t.invocations();
+        let lane = if fits { lane - before } else { lane };
+        let batch = decompose(b, at.batch, &sight.0.groups[0]);
+        let range = ((tile * rows).named(format!("{name}_first")), size);
+        Plan { b, buffers, sight, name, rows, tiling: t, batch, range, lane }
     }
 
     fn single(
         &self,
-        stages: &[Stage<'_, 'b>; 2],
+        group: &Group<'_, 'b>,
         place: &Place<'b>,
         sums: &Accumulators<'b>,
     ) -> Result<(), KernelError> {
-        let (b, at) = (self.b, &self.position);
+        let (b, (start, end)) = (self.b, group.range);
         let base = b.constant(0_u32);
         let mut result = Ok(());
-        b.for_("from", (at.start, at.end), self.tiling.bk, |from| {
-            result = stages.iter().try_for_each(|stage| stage.fill(from, at.end, base));
+        b.for_("from", (start, end), self.tiling.bk, |from| {
+            result = group.stages().try_for_each(|stage| stage.fill(from, end, base));
             b.barrier();
-            self.multiply(stages, place, base, sums);
+            self.multiply(group, place, base, sums);
             b.barrier();
         });
         result
@@ -142,26 +191,26 @@ impl<'b> Tile<'_, 'b> {
 
     fn double(
         &self,
-        stages: &[Stage<'_, 'b>; 2],
+        group: &Group<'_, 'b>,
         place: &Place<'b>,
         sums: &Accumulators<'b>,
     ) -> Result<(), KernelError> {
-        let (b, at, bk) = (self.b, &self.position, self.tiling.bk);
-        let registers = stages.each_ref().map(Stage::registers);
-        let mut result =
-            stages.iter().zip(&registers).try_for_each(|(s, r)| s.fetch_into(r, at.start, at.end));
+        let (b, (start, end), bk) = (self.b, group.range, self.tiling.bk);
+        let registers: Vec<_> = group.stages().map(Stage::registers).collect();
+        let all = || group.stages().zip(&registers);
+        let mut result = all().try_for_each(|(s, r)| s.fetch_into(r, start, end));
         let current: Var<'b> = b.var("current", 0_u32);
-        stages.iter().zip(&registers).for_each(|(s, r)| s.put(r, b.constant(0_u32)));
+        all().for_each(|(s, r)| s.put(r, b.constant(0_u32)));
         b.barrier();
-        b.for_("from", (at.start, at.end), bk, |from| {
+        b.for_("from", (start, end), bk, |from| {
             let next = from + bk;
             // Past the end this reads the last product again, which is cheaper than a branch around the loads.
-            let fetched = stages.iter().zip(&registers).try_for_each(|(s, r)| s.fetch_into(r, next, at.end));
+            let fetched = all().try_for_each(|(s, r)| s.fetch_into(r, next, end));
             result = result.clone().and(fetched);
             let base = current.get().named("base");
-            self.multiply(stages, place, base, sums);
+            self.multiply(group, place, base, sums);
             let other = (bk - base).named("other");
-            stages.iter().zip(&registers).for_each(|(s, r)| s.put(r, other));
+            all().for_each(|(s, r)| s.put(r, other));
             current.set(other);
             b.barrier();
         });
@@ -171,7 +220,7 @@ impl<'b> Tile<'_, 'b> {
     /// Adds the products of one staged tile to the sums.
     fn multiply(
         &self,
-        stages: &[Stage<'_, 'b>; 2],
+        group: &Group<'_, 'b>,
         place: &Place<'b>,
         base: Expr<'b>,
         sums: &Accumulators<'b>,
@@ -190,9 +239,11 @@ impl<'b> Tile<'_, 'b> {
                             .map(|q| stage.shared.load(at + (k * stride + q * step)))
                             .collect::<Vec<_>>()
                     };
-                let a = fragment(&stages[0], row, (left, t.bm / t.tm), t.tm);
-                let c = fragment(&stages[1], column, (right, t.bn / t.tn), t.tn);
-                sums.add(&a, &c, hardware);
+                let a = fragment(&group.left, row, (left, t.bm / t.tm), t.tm);
+                for (sum, stage) in &group.rights {
+                    let c = fragment(stage, column, (right, t.bn / t.tn), t.tn);
+                    sums.add(*sum, (&a, &c), hardware);
+                }
             }
         };
         if unroll == t.bk {

@@ -140,7 +140,12 @@ impl Tiling {
     /// Bytes of workgroup memory.
     #[must_use]
     pub const fn workgroup_bytes(&self) -> u32 {
-        16 * self.buffers() * self.bk * (Self::stride(self.bm) + Self::stride(self.bn))
+        self.bytes_with(1)
+    }
+
+    /// Bytes of workgroup memory where so many right factors are staged with a left one.
+    pub(super) const fn bytes_with(&self, rights: u32) -> u32 {
+        16 * self.buffers() * self.bk * (Self::stride(self.bm) + rights * Self::stride(self.bn))
     }
 
     /// Whether a target can run it with one of these numeric classes.
