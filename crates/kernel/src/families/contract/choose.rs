@@ -4,6 +4,7 @@
 //! else a smaller one, at last with the products split. On software drivers the fastest tilings are those with the largest register
 //! tile per invocation and no workgroup memory (their loads are one lane at a time, wherever from); small problems get small ones, whose code compiles sooner.
 
+use super::gemv_choice as gemv;
 use super::tiling::Tiling;
 use griffinfly_ir::loops::Contract;
 use griffinfly_ir::target::Target;
@@ -48,7 +49,12 @@ pub fn choose(contract: &Contract, target: &Target) -> Choice {
     if size.work() < TINY {
         return Choice { tiling: Tiling::DIRECT, split: 1 };
     }
-    let choice = if target.is_hardware { hardware(&size, target) } else { software(&size, target) };
+    let few = if target.is_hardware { gemv::choose(contract, target) } else { None };
+    let choice = match few {
+        Some(tiling) => Choice { tiling, split: 1 },
+        None if target.is_hardware => hardware(&size, target),
+        None => software(&size, target),
+    };
     let fits = choice.tiling.fits(target, &target.numeric_classes);
     let tiling = if fits { choice.tiling } else { Tiling::DIRECT };
     let bytes = batch.saturating_mul(m).saturating_mul(n).saturating_mul(4).max(1);

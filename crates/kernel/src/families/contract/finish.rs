@@ -23,6 +23,33 @@ impl<'b> Accumulators<'b> {
         Self { b, vars }
     }
 
+    /// The one of an output whose sum is done.
+    pub(super) fn of(b: &'b Builder, sum: Var<'b>) -> Self {
+        Self { b, vars: vec![vec![sum]] }
+    }
+
+    /// The sums by rows.
+    pub(super) fn scalars(&self) -> Vec<Expr<'b>> {
+        let values: Vec<Expr<'b>> = self.vars.iter().flatten().map(|var| var.get()).collect();
+        let lanes = |value: &Expr<'b>| {
+            let value = *value;
+            (0..value.ty().lanes.count()).map(move |lane| value.lane(lane as u8))
+        };
+        values.iter().flat_map(lanes).collect()
+    }
+
+    /// Adds products: for each, the elements of all rows and of all columns.
+    pub(super) fn add_all(&self, left: &[Vec<Expr<'b>>], right: &[Vec<Expr<'b>>], fused: bool) {
+        for (a, c) in left.iter().zip(right) {
+            if c.len().is_multiple_of(4) {
+                let quads: Vec<_> = c.chunks(4).map(|quad| self.b.vector(quad)).collect();
+                self.add(a, &quads, fused);
+            } else {
+                self.add(a, c, fused);
+            }
+        }
+    }
+
     /// Columns per variable.
     fn lanes(&self) -> u32 {
         self.vars.first().and_then(|row| row.first()).map_or(1, |var| var.ty().lanes.count())

@@ -4,6 +4,7 @@
 //! invocation holds `tm x tn` of them in registers. A direct tiling has no workgroup memory and no barrier: each
 //! invocation reads its operands straight from the buffers.
 
+use super::gemv::Exchange;
 use griffinfly_ir::target::{NumericClass, Target};
 use std::fmt;
 
@@ -12,6 +13,8 @@ use std::fmt;
 pub enum Staging {
     /// Straight from the buffers.
     Direct,
+    /// Straight from the buffers, the products of each register tile spread over `bk` invocations.
+    Lanes,
     /// Through one tile per operand in workgroup memory: two barriers per tile of products.
     Single,
     /// Through two tiles per operand, the next one loaded during the arithmetic: one barrier per tile of products.
@@ -43,6 +46,11 @@ const fn direct(tm: u32, tn: u32) -> Tiling {
     // Large tiles are for software drivers: few invocations per workgroup spread them over the CPUs.
     let invocations = if tm * tn > 16 { 16 } else { 64 };
     Tiling { bm: tm, bn: tn, bk: invocations, tm, tn, staging: Staging::Direct }
+}
+
+/// Register tiles of few rows or few columns whose products `lanes` invocations share.
+const fn lanes([bm, bn]: [u32; 2], [tm, tn]: [u32; 2], lanes: u32) -> Tiling {
+    Tiling { bm, bn, bk: lanes, tm, tn, staging: Staging::Lanes }
 }
 
 impl Tiling {
@@ -80,23 +88,43 @@ impl Tiling {
     /// All tilings, small to large.
     #[must_use]
     pub const fn all() -> &'static [Self] {
-        &[
-            Self::DIRECT,
-            Self::DIRECT_4X4,
-            Self::DIRECT_8X8,
-            Self::DIRECT_16X8,
-            Self::FLAT,
-            Self::TALL,
-            Self::SMALL,
-            Self::MIDDLE,
-            Self::MIDDLE_8X8,
-            Self::MIDDLE_DOUBLE,
-            Self::MIDDLE_8X8_DOUBLE,
-            Self::LARGE,
-            Self::LARGE_SHALLOW_DOUBLE,
-            Self::LARGE_DEEP,
-            Self::LARGE_DOUBLE,
-        ]
+        const {
+            &[
+                Self::DIRECT,
+                Self::DIRECT_4X4,
+                Self::DIRECT_8X8,
+                Self::DIRECT_16X8,
+                // Few rows, then few columns. The deeper (the more lanes), the sooner a small problem is done; the wider, the more
+                // of the large factor a workgroup reads side by side.
+                lanes([1, 1], [1, 1], 128),
+                lanes([1, 2], [1, 1], 64),
+                lanes([1, 8], [1, 4], 128),
+                lanes([1, 32], [1, 4], 32),
+                lanes([2, 8], [2, 4], 128),
+                lanes([2, 32], [2, 4], 32),
+                lanes([4, 8], [4, 4], 128),
+                lanes([4, 64], [4, 4], 16),
+                lanes([8, 2], [8, 2], 128),
+                lanes([8, 8], [8, 4], 64),
+                lanes([8, 16], [8, 2], 16),
+                lanes([2, 1], [1, 1], 64),
+                lanes([8, 1], [4, 1], 128),
+                lanes([32, 1], [4, 1], 32),
+                lanes([8, 4], [4, 4], 128),
+                lanes([64, 4], [4, 4], 16),
+                Self::FLAT,
+                Self::TALL,
+                Self::SMALL,
+                Self::MIDDLE,
+                Self::MIDDLE_8X8,
+                Self::MIDDLE_DOUBLE,
+                Self::MIDDLE_8X8_DOUBLE,
+                Self::LARGE,
+                Self::LARGE_SHALLOW_DOUBLE,
+                Self::LARGE_DEEP,
+                Self::LARGE_DOUBLE,
+            ]
+        }
     }
 
     /// Whether operands are read straight from the buffers.
@@ -105,10 +133,26 @@ impl Tiling {
         matches!(self.staging, Staging::Direct)
     }
 
+    /// Whether invocations of a group share products.
+    #[must_use]
+    pub const fn has_lanes(&self) -> bool {
+        matches!(self.staging, Staging::Lanes)
+    }
+
+    /// Of tilings with lanes: whether they are for few rows, not for few columns.
+    pub(super) const fn has_few_rows(&self) -> bool {
+        self.bm == self.tm
+    }
+
     /// Invocations per workgroup.
     #[must_use]
     pub const fn invocations(&self) -> u32 {
-        if self.is_direct() { self.bk } else { (self.bm / self.tm) * (self.bn / self.tn) }
+        let tiles = (self.bm / self.tm) * (self.bn / self.tn);
+        match self.staging {
+            Staging::Direct => self.bk,
+            Staging::Lanes => tiles * self.bk,
+            Staging::Single | Staging::Double => tiles,
+        }
     }
 
     /// Products between two starts of a part: whole tiles, and whole quadruples in any case.
@@ -119,7 +163,7 @@ impl Tiling {
     /// Tiles held at once per operand.
     pub(super) const fn buffers(&self) -> u32 {
         match self.staging {
-            Staging::Direct => 0,
+            Staging::Direct | Staging::Lanes => 0,
             Staging::Single => 1,
             Staging::Double => 2,
         }
@@ -134,6 +178,9 @@ impl Tiling {
     /// Bytes of workgroup memory.
     #[must_use]
     pub const fn workgroup_bytes(&self) -> u32 {
+        if self.has_lanes() {
+            return 4 * Exchange::of(self).words();
+        }
         16 * self.buffers() * self.bk * (Self::stride(self.bm) + Self::stride(self.bn))
     }
 
@@ -152,6 +199,7 @@ impl fmt::Display for Tiling {
         let Tiling { bm, bn, bk, tm, tn, staging } = self;
         match staging {
             Staging::Direct => write!(f, "direct/{tm}x{tn}"),
+            Staging::Lanes => write!(f, "gemv {bm}x{bn}/{tm}x{tn}/{bk}"),
             Staging::Single => write!(f, "{bm}x{bn}x{bk}/{tm}x{tn}"),
             Staging::Double => write!(f, "{bm}x{bn}x{bk}/{tm}x{tn}/db"),
         }
