@@ -183,7 +183,7 @@ fn program(device: &dyn Device, l: &Loop, choice: &Choice, copies: usize) -> Res
     let operands: Vec<_> = l
         .operands
         .iter()
-        .map(|ty| (arena(&mut program, Role::Constants, apart(ty) * copies + 65536).0, ty.bytes() as u64))
+        .map(|ty| (arena(&mut program, Role::Constants, apart(ty) * copies).0, ty.bytes() as u64))
         .collect();
     for (place, bytes) in &operands {
         let word = |i: u64| (((i * 2_654_435_761) >> 8 & 0xffff) as f32 / 65_536.0 - 0.5).to_bits();

@@ -133,6 +133,30 @@ fn every_tiling_with_prologues_and_epilogues() {
     });
 }
 
+/// Few rows and few columns: with every number of them, products that are no quadruples, and one or few of the other.
+#[test]
+fn tilings_with_lanes() {
+    check(|suite| {
+        let epilogues = [Epilogue::Plain, Epilogue::BiasRelu, Epilogue::Residual, Epilogue::Transposed];
+        let lanes = tilings(&suite.target).into_iter().filter(Tiling::has_lanes);
+        for (i, tiling) in lanes.enumerate() {
+            for few in 1..=8 {
+                let case = i * 5 + few;
+                let (many, k) = ([1, 7, 192, 20][case % 4], [1, 3, 5, 576, 4097, 260][case % 6]);
+                let (m, n) = if tiling.bn < tiling.bm { (many, few) } else { (few, many) };
+                let batch = if case.is_multiple_of(3) { vec![2] } else { vec![] };
+                let transposed = [case.is_multiple_of(2), case.is_multiple_of(3)];
+                let (prologue, epilogue) = (case.is_multiple_of(5), epilogues[case % 4]);
+                let product = Product { batch, m, n, k, transposed, prologue, epilogue };
+                let split = if case.is_multiple_of(7) { 3 } else { 1 };
+                if takes(i + few, 3) {
+                    suite.case(&product.build(), &Choice { tiling, split });
+                }
+            }
+        }
+    });
+}
+
 #[test]
 fn every_tiling_on_convolutions() {
     check(|suite| {
@@ -202,8 +226,16 @@ fn every_tiling_under_a_small_limit() {
 fn default_choices() {
     check(|suite| {
         let target = suite.target.clone();
-        for (m, n, k) in [(1, 1, 1), (2, 300, 70), (64, 10, 300), (130, 70, 33), (16, 9, 4000), (3, 5, 2048)]
-        {
+        for (m, n, k) in [
+            (1, 1, 1),
+            (2, 300, 70),
+            (64, 10, 300),
+            (130, 70, 33),
+            (16, 9, 4000),
+            (3, 5, 2048),
+            (1, 576, 576),
+            (40, 2, 4097),
+        ] {
             let l = Product { epilogue: Epilogue::BiasRelu, ..Product::new(m, n, k) }.build();
             suite.realised(&l, realise(&l, &target).unwrap());
         }

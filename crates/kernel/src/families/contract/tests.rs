@@ -110,8 +110,8 @@ fn default_choices() {
     assert_eq!(chosen(2, 960, 720, &target), "gemv 2x8/2x4/128 1");
     assert_eq!(chosen(3, 1000, 2048, &target), "gemv 4x8/4x4/128 1");
     assert_eq!(chosen(8, 49152, 576, &target), "gemv 8x16/8x2/16 1");
-    assert_eq!(chosen(576, 2, 576, &target), "gemv 8x4/4x4/128 1");
-    assert_eq!(chosen(16, 576, 576, &target), "gemv 8x2/8x2/128 1");
+    assert_eq!(chosen(576, 2, 576, &target), "gemv 2x1/1x1/64 1");
+    assert_eq!(chosen(16, 576, 576, &target), "gemv 8x8/8x4/64 1");
     assert_eq!(chosen(16, 49152, 576, &target), "16x64x32/4x4 1");
     assert_eq!(chosen(4, 576, 3, &target), "16x64x32/4x4 1");
     let software = Target::minimal_vulkan();
