@@ -211,7 +211,9 @@ impl<'b> Gemv<'_, 'b> {
         let add = |first: Expr<'b>, (count, step): (u32, u32)| {
             let first = first.named("first");
             let values: Vec<_> = (0..count).map(|i| shared.load(first + i * step)).collect();
-            values.into_iter().reduce(|x, y| x + y).map(|value| sum.set(value));
+            if let Some(value) = values.into_iter().reduce(|x, y| x + y) {
+                sum.set(value);
+            }
         };
         if outputs > 1 {
             let local = b.local_index();

@@ -2,7 +2,8 @@
 //!
 //! A workgroup of a staged tiling computes `bm x bn` outputs from tiles of `bk` products held in workgroup memory; each
 //! invocation holds `tm x tn` of them in registers. A direct tiling has no workgroup memory and no barrier: each
-//! invocation reads its operands straight from the buffers.
+//! invocation reads its operands straight from the buffers. With lanes it does too, but `bk` invocations share the products of
+//! a register tile and add up in workgroup memory.
 
 use super::gemv::Exchange;
 use griffinfly_ir::target::{NumericClass, Target};
@@ -28,7 +29,7 @@ pub struct Tiling {
     pub bm: u32,
     /// Columns per workgroup (per invocation when direct).
     pub bn: u32,
-    /// Products per tile (invocations per workgroup when direct).
+    /// Products per tile (invocations per workgroup when direct; lanes of a register tile).
     pub bk: u32,
     /// Rows per invocation.
     pub tm: u32,
