@@ -1,8 +1,9 @@
 //! Which tiling and split a contraction gets when nothing was measured.
 //!
 //! On hardware a dispatch should have at least [`WAVES`] workgroups per compute unit: the largest tiling that reaches this,
-//! else a smaller one, at last with the products split; few rows or columns go to tilings with lanes. On software drivers the fastest tilings are those with the largest register
-//! tile per invocation and no workgroup memory (their loads are one lane at a time, wherever from); small problems get small ones, whose code compiles sooner.
+//! else a smaller one, at last with the products split; few rows or columns go to tilings with lanes. On software drivers the
+//! fastest tilings are those with the largest register tile per invocation and no workgroup memory (their loads are one lane
+//! at a time, wherever from); small problems get small ones, whose code compiles sooner.
 
 use super::gemv_choice as gemv;
 use super::tiling::Tiling;
