@@ -16,6 +16,8 @@ const VERY_FEW: u64 = 8;
 const SMALL: u64 = 1 << 22;
 /// Fewest products worth the lanes.
 const LEAST_PRODUCTS: u64 = 64;
+/// Most products: longer sums keep more parts busy than a group has lanes.
+const MOST_PRODUCTS: u64 = 8192;
 /// Picoseconds of half a load in the chain of a lane: those of the small factor come from a cache and count half.
 const HALF_LOAD: u64 = 40_000;
 /// Picoseconds per element of the large factor.
@@ -29,7 +31,9 @@ const INVOCATION: [u64; 2] = [5, 2];
 pub(super) fn choose(contract: &Contract, target: &Target) -> Option<Tiling> {
     let [batch, m, n, k] = contract.sizes().map(|size| size as u64);
     let (few_rows, few, many) = (m <= n, m.min(n), m.max(n));
-    if few > FEW || k < LEAST_PRODUCTS || (few > VERY_FEW && many.saturating_mul(k) > SMALL) {
+    let fits = few <= VERY_FEW || (few <= FEW && many.saturating_mul(k) <= SMALL);
+    let is_plain = [&contract.a, &contract.b].into_iter().all(is_plain);
+    if !fits || !is_plain || !(LEAST_PRODUCTS..=MOST_PRODUCTS).contains(&k) {
         return None;
     }
     let (large, rows) =
@@ -53,6 +57,11 @@ pub(super) fn choose(contract: &Contract, target: &Target) -> Option<Tiling> {
             && (t.has_few_rows() == few_rows || t.bm == t.bn)
     };
     Tiling::all().iter().filter(suits).min_by_key(cost).copied()
+}
+
+/// Whether every load is inside its tensor: the taps of convolutions were not measured.
+fn is_plain(body: &Body) -> bool {
+    body.loads.iter().all(|load| load.access.valid.is_empty() && load.access.dynamic.is_none())
 }
 
 /// Whether neighbours along the last of the first `axes` axes lie side by side in memory.
