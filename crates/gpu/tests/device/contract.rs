@@ -112,7 +112,7 @@ fn every_tiling_with_split_products() {
             let cases = [(Product::new(m, n, 150), 2), (odd, 3), (even, 4)];
             for (_, (product, split)) in cases.iter().enumerate().filter(|(j, _)| takes(i + j, 3)) {
                 suite.case(&product.build(), &Choice::parts(tiling, *split));
-                if !tiling.is_direct() {
+                if tiling.is_staged() {
                     let joined = Choice { merge: Merge::Last, ..Choice::parts(tiling, *split) };
                     suite.case(&product.build(), &joined);
                 }
@@ -139,7 +139,7 @@ fn every_tiling_with_several_terms() {
                 for choice in [unsplit(tiling), Choice::parts(tiling, 3)] {
                     suite.case_if_it_fits(&l, &choice);
                 }
-                if !tiling.is_direct() {
+                if tiling.is_staged() {
                     suite.case_if_it_fits(&l, &Choice { merge: Merge::Last, ..Choice::parts(tiling, 4) });
                 }
             }
@@ -157,6 +157,30 @@ fn every_tiling_with_prologues_and_epilogues() {
                 for (_, (m, n)) in sizes.iter().enumerate().filter(|(s, _)| takes(i + j + s, 4)) {
                     let product = Product { prologue: true, epilogue, ..Product::new(*m, *n, 24) };
                     suite.case(&product.build(), &unsplit(tiling));
+                }
+            }
+        }
+    });
+}
+
+/// Few rows and few columns: with every number of them, products that are no quadruples, and one or few of the other.
+#[test]
+fn tilings_with_lanes() {
+    check(|suite| {
+        let epilogues = [Epilogue::Plain, Epilogue::BiasRelu, Epilogue::Residual, Epilogue::Transposed];
+        let lanes = tilings(&suite.target).into_iter().filter(Tiling::has_lanes);
+        for (i, tiling) in lanes.enumerate() {
+            for few in 1..=8 {
+                let case = i * 5 + few;
+                let (many, k) = ([1, 7, 192, 20][case % 4], [1, 3, 5, 576, 4097, 260][case % 6]);
+                let (m, n) = if tiling.bn < tiling.bm { (many, few) } else { (few, many) };
+                let batch = if case.is_multiple_of(3) { vec![2] } else { vec![] };
+                let transposed = [case.is_multiple_of(2), case.is_multiple_of(3)];
+                let (prologue, epilogue) = (case.is_multiple_of(5), epilogues[case % 4]);
+                let product = Product { batch, m, n, k, transposed, prologue, epilogue };
+                let split = if case.is_multiple_of(7) { 3 } else { 1 };
+                if takes(i + few, 3) {
+                    suite.case(&product.build(), &Choice::parts(tiling, split));
                 }
             }
         }
@@ -221,7 +245,7 @@ fn every_tiling_under_a_small_limit() {
             for (_, k) in [700, 1501].into_iter().enumerate().filter(|(j, _)| takes(i + j, 2)) {
                 let l = Product { batch: vec![2], ..Product::new(9, 8, k) }.build();
                 let made = realise_with(&l, &target, &unsplit(tiling)).unwrap();
-                assert!(!tiling.is_direct() || made.dispatches.len() == 2, "{tiling}");
+                assert!(tiling.is_staged() || made.dispatches.len() == 2, "{tiling}");
                 suite.realised(&l, made);
             }
         }
@@ -232,8 +256,16 @@ fn every_tiling_under_a_small_limit() {
 fn default_choices() {
     check(|suite| {
         let target = suite.target.clone();
-        for (m, n, k) in [(1, 1, 1), (2, 300, 70), (64, 10, 300), (130, 70, 33), (16, 9, 4000), (3, 5, 2048)]
-        {
+        for (m, n, k) in [
+            (1, 1, 1),
+            (2, 300, 70),
+            (64, 10, 300),
+            (130, 70, 33),
+            (16, 9, 4000),
+            (3, 5, 2048),
+            (1, 576, 576),
+            (40, 2, 4097),
+        ] {
             let l = Product { epilogue: Epilogue::BiasRelu, ..Product::new(m, n, k) }.build();
             suite.realised(&l, realise(&l, &target).unwrap());
         }

@@ -1,9 +1,12 @@
 //! Which tiling and split a contraction gets when nothing was measured.
 //!
-//! On hardware the time of every tiling and split is estimated from a table of measured rates and the number of workgroups that
-//! share a compute unit: a unit that has one workgroup more than others makes all wait. On software drivers the fastest tilings are those with the largest register
-//! tile per invocation and no workgroup memory (their loads are one lane at a time, wherever from); small problems get small ones, whose code compiles sooner.
+//! On hardware the time of every tiling and split is estimated from a table of measured rates and the number of workgroups
+//! that share a compute unit: a unit that has one workgroup more than others makes all wait; few rows or columns go to
+//! tilings with lanes. On software drivers the fastest tilings are those with the largest register tile per invocation and no
+//! workgroup memory (their loads are one lane at a time, wherever from); small problems get small ones, whose code compiles
+//! sooner.
 
+use super::gemv_choice as gemv;
 use super::tiling::Tiling;
 use griffinfly_ir::loops::Contract;
 use griffinfly_ir::target::Target;
@@ -43,7 +46,7 @@ impl Choice {
 
     /// Parts that the last workgroup adds, as far as that pays.
     fn split(tiling: Tiling, split: u32) -> Choice {
-        let pays = split > 1 && !tiling.is_direct() && split * tiling.bm * tiling.bn <= MOST_JOINED;
+        let pays = split > 1 && tiling.is_staged() && split * tiling.bm * tiling.bn <= MOST_JOINED;
         Choice { tiling, split, merge: if pays { Merge::Last } else { Merge::Dispatch } }
     }
 }
@@ -74,7 +77,7 @@ pub fn choices(target: &Target) -> Vec<Choice> {
     let all = |tiling: &Tiling| {
         let last = Choice { tiling: *tiling, split: 4, merge: Merge::Last };
         let both = [Choice::whole(*tiling), Choice::parts(*tiling, 4)];
-        both.into_iter().chain((!tiling.is_direct()).then_some(last)).collect::<Vec<_>>()
+        both.into_iter().chain(tiling.is_staged().then_some(last)).collect::<Vec<_>>()
     };
     Tiling::all().iter().filter(fits).flat_map(all).collect()
 }
@@ -86,7 +89,12 @@ pub fn choose(contract: &Contract, target: &Target) -> Choice {
     if size.work() < TINY {
         return Choice::whole(Tiling::DIRECT);
     }
-    let choice = if target.is_hardware { hardware(&size, target) } else { software(&size, target) };
+    let few = if target.is_hardware { gemv::choose(contract, target) } else { None };
+    let choice = match few {
+        Some(tiling) => Choice::whole(tiling),
+        None if target.is_hardware => hardware(&size, target),
+        None => software(&size, target),
+    };
     let tiling = if size.allows(&choice.tiling, target) { choice.tiling } else { Tiling::DIRECT };
     let points = size.batch.saturating_mul(size.m).saturating_mul(size.n);
     let bytes = points.saturating_mul(4 * u64::from(size.sums)).max(1);
@@ -134,7 +142,7 @@ impl Size {
     fn allows(&self, tiling: &Tiling, target: &Target) -> bool {
         let registers = tiling.tm * tiling.tn * self.sums;
         tiling.fits(target, &target.numeric_classes)
-            && tiling.bytes_with(self.rights) <= target.max_workgroup_bytes
+            && tiling.bytes_with(self.rights.max(self.sums)) <= target.max_workgroup_bytes
             && (self.sums == 1 || registers <= MOST_SUMS)
     }
 

@@ -58,8 +58,13 @@ struct Direct<'a, 'b> {
     position: Position<'b>,
 }
 
+/// Products that a factor's reader, or the other one's, takes at once.
+pub(super) fn step(factors: &[Sight<'_>; 2]) -> u32 {
+    if factors.iter().any(|(_, quads)| *quads == Some(LAST)) { 4 } else { 1 }
+}
+
 /// One factor at an invocation: its batch and the axes of what it reads in a row.
-struct Reader<'a, 'b> {
+pub(super) struct Reader<'a, 'b> {
     b: &'b Builder,
     buffers: &'a Buffers<'b>,
     sight: Sight<'a>,
@@ -79,9 +84,9 @@ impl<'b> Direct<'_, 'b> {
         let column = (at.tile_n * t.tn).named("column");
         let sums = Accumulators::new(b, self.problem.sums, (t.tm, t.tn));
         for ((term, factors), range) in self.problem.terms.iter().zip(factors).zip(&at.ranges) {
-            let left = self.reader(buffers, factors[0], (row, self.words.m), t.tm);
-            let right = self.reader(buffers, factors[1], (column, self.words.n), t.tn);
-            let step = if factors.iter().any(|(_, quads)| *quads == Some(LAST)) { 4 } else { 1 };
+            let left = Reader::new(b, buffers, (factors[0], at.batch), (row, self.words.m), t.tm);
+            let right = Reader::new(b, buffers, (factors[1], at.batch), (column, self.words.n), t.tn);
+            let step = step(factors);
             let mut result = Ok(());
             b.for_("k", *range, step, |k| {
                 result = self.turn((&left, &right), (k, step), (&sums, term.sum));
@@ -94,20 +99,6 @@ impl<'b> Direct<'_, 'b> {
         finish.emit(buffers, (self.words, at), (&rows, &columns), &sums)
     }
 
-    fn reader<'a>(
-        &'a self,
-        buffers: &'a Buffers<'b>,
-        sight: Sight<'a>,
-        (first, size): (Expr<'b>, Expr<'b>),
-        count: u32,
-    ) -> Reader<'a, 'b> {
-        let (b, groups) = (self.b, &sight.0.groups);
-        let width = if sight.1 == Some(ROWS) { 4 } else { 1 };
-        let row = |j: u32| decompose(b, (first + j * width).native_min(size - width), &groups[ROWS]);
-        let rows = (0..count / width).map(row).collect();
-        Reader { b, buffers, sight, batch: decompose(b, self.position.batch, &groups[0]), rows }
-    }
-
     /// Adds `step` products.
     fn turn(
         &self,
@@ -115,25 +106,42 @@ impl<'b> Direct<'_, 'b> {
         (k, step): (Expr<'b>, u32),
         (sums, sum): (&Accumulators<'b>, usize),
     ) -> Result<(), KernelError> {
-        let (rows, columns) = (left.read(k, step)?, right.read(k, step)?);
         let fused = self.problem.target.is_hardware;
-        for (a, c) in rows.iter().zip(&columns) {
-            if c.len().is_multiple_of(4) {
-                let quads: Vec<_> = c.chunks(4).map(|quad| self.b.vector(quad)).collect();
-                sums.add(sum, (a, &quads), fused);
-            } else {
-                sums.add(sum, (a, c), fused);
-            }
-        }
+        sums.add_all(sum, (&left.read(k, step)?, &right.read(k, step)?), fused);
         Ok(())
     }
 }
 
-impl<'b> Reader<'_, 'b> {
+impl<'a, 'b> Reader<'a, 'b> {
+    /// A reader of `count` rows from `first` on, of `size` in total: past the end it repeats the last ones.
+    pub(super) fn new(
+        b: &'b Builder,
+        buffers: &'a Buffers<'b>,
+        (sight, batch): (Sight<'a>, Expr<'b>),
+        (first, size): (Expr<'b>, Expr<'b>),
+        count: u32,
+    ) -> Self {
+        let groups = &sight.0.groups;
+        let width = if sight.1 == Some(ROWS) { 4 } else { 1 };
+        let row = |j: u32| decompose(b, (first + j * width).native_min(size - width), &groups[ROWS]);
+        let rows = (0..count / width).map(row).collect();
+        Reader { b, buffers, sight, batch: decompose(b, batch, &groups[0]), rows }
+    }
+
+    /// Loads for `step` products.
+    pub(super) fn loads(&self, step: u32) -> u32 {
+        self.rows.len() as u32 * if self.sight.1 == Some(LAST) { 1 } else { step }
+    }
+
     /// For each of `step` products from `k` on, the element of every row.
-    fn read(&self, k: Expr<'b>, step: u32) -> Result<Vec<Vec<Expr<'b>>>, KernelError> {
+    pub(super) fn read(&self, k: Expr<'b>, step: u32) -> Result<Vec<Vec<Expr<'b>>>, KernelError> {
+        Ok(self.products(&self.fetch(k, step)?))
+    }
+
+    /// What is loaded for these products: by products at once, the values of the rows.
+    pub(super) fn fetch(&self, k: Expr<'b>, step: u32) -> Result<Vec<Vec<Expr<'b>>>, KernelError> {
         let at_once = if self.sight.1 == Some(LAST) { 4 } else { 1 };
-        let mut products = Vec::new();
+        let mut fetched = Vec::new();
         for from in (0..step).step_by(at_once) {
             let axes = decompose(self.b, k + from, &self.sight.0.groups[LAST]);
             let mut values = Vec::new();
@@ -141,9 +149,14 @@ impl<'b> Reader<'_, 'b> {
                 let axes = [self.batch.as_slice(), rows, &axes].concat();
                 values.push(point::outputs(self.b, self.buffers, self.sight, &axes, &[])?[0]);
             }
-            products.extend(self.spread(&values));
+            fetched.push(values);
         }
-        Ok(products)
+        Ok(fetched)
+    }
+
+    /// For each product of those fetched, the element of every row.
+    pub(super) fn products(&self, fetched: &[Vec<Expr<'b>>]) -> Vec<Vec<Expr<'b>>> {
+        fetched.iter().flat_map(|values| self.spread(values)).collect()
     }
 
     /// Elements per product, and in them per row.

@@ -26,6 +26,38 @@ impl<'b> Accumulators<'b> {
         Self { b, sums: (0..sums).map(one).collect() }
     }
 
+    /// Those of one output whose sums are done.
+    pub(super) fn of(b: &'b Builder, sums: &[Var<'b>]) -> Self {
+        Self { b, sums: sums.iter().map(|sum| vec![vec![*sum]]).collect() }
+    }
+
+    /// The outputs of a sum by rows.
+    pub(super) fn scalars(&self, sum: usize) -> Vec<Expr<'b>> {
+        let values: Vec<Expr<'b>> = self.sums[sum].iter().flatten().map(|var| var.get()).collect();
+        let lanes = |value: &Expr<'b>| {
+            let value = *value;
+            (0..value.ty().lanes.count()).map(move |lane| value.lane(lane as u8))
+        };
+        values.iter().flat_map(lanes).collect()
+    }
+
+    /// Adds products to a sum: for each, the elements of all rows and of all columns.
+    pub(super) fn add_all(
+        &self,
+        sum: usize,
+        (left, right): (&[Vec<Expr<'b>>], &[Vec<Expr<'b>>]),
+        fused: bool,
+    ) {
+        for (a, c) in left.iter().zip(right) {
+            if c.len().is_multiple_of(4) {
+                let quads: Vec<_> = c.chunks(4).map(|quad| self.b.vector(quad)).collect();
+                self.add(sum, (a, &quads), fused);
+            } else {
+                self.add(sum, (a, c), fused);
+            }
+        }
+    }
+
     /// Columns per variable.
     fn lanes(&self) -> u32 {
         self.sums.iter().flatten().flatten().next().map_or(1, |var| var.ty().lanes.count())

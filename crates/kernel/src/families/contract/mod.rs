@@ -13,6 +13,7 @@
 //! | `problem` | a contraction on a target: views, sizes, parameter words, position of a tile |
 //! | `tile`, `stage` | the staged kernel; filling its tiles in workgroup memory |
 //! | `direct` | the kernel without workgroup memory |
+//! | `gemv`, `gemv_choice` | the kernel for few rows or columns, whose products lanes share; its choice |
 //! | `finish`, `reduce` | sums to outputs or partial sums; the dispatch that adds parts |
 //!
 //! Invariants: extents (rows, columns, products, parts) are parameters, strides and maps are code; rows and columns past
@@ -22,6 +23,8 @@
 mod choose;
 mod direct;
 mod finish;
+mod gemv;
+mod gemv_choice;
 pub(super) mod point;
 mod problem;
 mod reduce;
@@ -102,7 +105,8 @@ fn check_partials(bytes: u64, target: &Target) -> Result<(), KernelError> {
 
 fn product(problem: &Problem<'_>) -> Result<Instance, KernelError> {
     let tiling = problem.choice.tiling;
-    let factors = if tiling.is_direct() { direct::factors(problem) } else { tile::factors(problem) };
+    let is_staged = matches!(tiling.staging, Staging::Single | Staging::Double);
+    let factors = if is_staged { tile::factors(problem) } else { direct::factors(problem) };
     let mut name = format!("contract {tiling}");
     for (term, [a, b]) in problem.terms.iter().zip(factors) {
         if term.is_joint {
@@ -114,10 +118,14 @@ fn product(problem: &Problem<'_>) -> Result<Instance, KernelError> {
     if problem.is_split() {
         name.push_str(&format!(" split{}", problem.parts()));
         name.push_str(if problem.is_joined() { " joined" } else { "" });
-    } else if problem.outputs().1.is_some() && tiling.tn.is_multiple_of(4) {
+    } else if problem.outputs().1.is_some() && tiling.tn.is_multiple_of(4) && !tiling.has_lanes() {
         name.push_str(" y4");
     }
-    if tiling.is_direct() { direct::instance(problem, name) } else { tile::instance(problem, name) }
+    match tiling.staging {
+        Staging::Direct => direct::instance(problem, name),
+        Staging::Lanes => gemv::instance(problem, name),
+        Staging::Single | Staging::Double => tile::instance(problem, name),
+    }
 }
 
 /// How a factor is read, for names: elements at once and the direction.

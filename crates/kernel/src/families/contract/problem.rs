@@ -97,7 +97,7 @@ impl<'a> Problem<'a> {
     }
 
     /// Products of a term per part, a multiple of the tiling's step.
-    fn part(&self, term: &Term) -> u32 {
+    pub(super) fn part(&self, term: &Term) -> u32 {
         term.k.div_ceil(self.choice.split).next_multiple_of(self.choice.tiling.step())
     }
 

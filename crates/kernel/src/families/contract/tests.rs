@@ -48,8 +48,13 @@ fn tilings_are_well_formed_and_named_apart() {
     let mut names: Vec<String> = Tiling::all().iter().map(ToString::to_string).collect();
     for t in Tiling::all() {
         assert!(t.bm.is_multiple_of(t.tm) && t.bn.is_multiple_of(t.tn), "{t}");
-        assert!(t.is_direct() || (t.tm.is_multiple_of(4) && t.tn.is_multiple_of(4)), "{t}");
-        assert!(t.is_direct() || t.bk.is_multiple_of(8), "{t}");
+        let outputs = t.tm * t.tn;
+        if t.has_lanes() {
+            assert!(t.bk.is_power_of_two() && outputs.is_power_of_two() && outputs <= t.bk, "{t}");
+            assert!(t.bm == t.tm || t.bn == t.tn, "{t}");
+        } else if !t.is_direct() {
+            assert!(t.tm.is_multiple_of(4) && t.tn.is_multiple_of(4) && t.bk.is_multiple_of(8), "{t}");
+        }
     }
     names.sort_unstable();
     names.dedup();
@@ -101,7 +106,15 @@ fn default_choices() {
     assert_eq!(chosen(1024, 1024, 1024, &target), "128x128x16/8x8/db 2");
     assert_eq!(chosen(1536, 384, 384, &target), "128x128x16/8x8/db 3");
     assert_eq!(chosen(128, 576, 1536, &target), "64x64x16/4x4/db 7");
-    assert_eq!(chosen(1, 4096, 4096, &target), "16x64x32/4x4 8");
+    assert_eq!(chosen(1, 576, 1536, &target), "gemv 1x1/1x1/128 1");
+    assert_eq!(chosen(1, 49152, 576, &target), "gemv 1x2/1x1/64 1");
+    assert_eq!(chosen(2, 960, 720, &target), "gemv 2x8/2x4/128 1");
+    assert_eq!(chosen(3, 1000, 2048, &target), "gemv 4x8/4x4/128 1");
+    assert_eq!(chosen(8, 49152, 576, &target), "gemv 8x16/8x2/16 1");
+    assert_eq!(chosen(576, 2, 576, &target), "gemv 2x1/1x1/64 1");
+    assert_eq!(chosen(16, 576, 576, &target), "gemv 8x8/8x4/64 1");
+    assert_eq!(chosen(16, 49152, 576, &target), "16x64x32/4x4 1");
+    assert_eq!(chosen(4, 576, 3, &target), "16x64x32/4x4 1");
     let software = Target::minimal_vulkan();
     assert_eq!(chosen(4096, 32, 144, &software), "direct/16x8 1");
     assert_eq!(chosen(16, 72, 4096, &software), "direct/16x8 7");
