@@ -126,7 +126,12 @@ fn measure(
     (size, options): ([usize; 3], &Options),
 ) -> String {
     let [m, n, k] = size;
-    let label = format!("{m:5}x{n:5}x{k:5} {:20} split {:2} {:?}", choice.tiling.to_string(), choice.split, choice.merge);
+    let label = format!(
+        "{m:5}x{n:5}x{k:5} {:20} split {:2} {:?}",
+        choice.tiling.to_string(),
+        choice.split,
+        choice.merge
+    );
     let bytes: usize = l.operands.iter().chain(&l.results).map(TensorType::bytes).sum();
     let copies = match device.target().is_hardware {
         true if options.cold => (COLD / bytes).clamp(1, MOST_COPIES),
@@ -201,7 +206,12 @@ fn program(
     let operands: Vec<_> = l
         .operands
         .iter()
-        .map(|ty| (arena(&mut program, Role::Constants, apart(ty) * if options.cold { copies } else { 1 }).0, ty.bytes() as u64))
+        .map(|ty| {
+            (
+                arena(&mut program, Role::Constants, apart(ty) * if options.cold { copies } else { 1 }).0,
+                ty.bytes() as u64,
+            )
+        })
         .collect();
     for (place, bytes) in &operands {
         let word = |i: u64| (((i * 2_654_435_761) >> 8 & 0xffff) as f32 / 65_536.0 - 0.5).to_bits();

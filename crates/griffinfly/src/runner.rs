@@ -165,7 +165,8 @@ impl Runner {
             return Err(Error::Value { what: "the number of steps so far", value: "0".into(), reason });
         }
         let sections = Sections { outputs: false, ..Sections::STEP };
-        let steps = (0..steps.max(1)).map(|_| self.executor.profile(sections)).collect::<Result<Vec<_>, _>>()?;
+        let steps =
+            (0..steps.max(1)).map(|_| self.executor.profile(sections)).collect::<Result<Vec<_>, _>>()?;
         Ok(Profile::new(&self.program, &steps))
     }
 

@@ -29,13 +29,13 @@ pub fn compile(wgsl: &str, entry: &str) -> Result<Vec<u32>, KernelError> {
         line: error.location(wgsl).map(|at| at.line_number),
         wgsl: wgsl.to_owned(),
     })?;
-    let info = Validator::new(ValidationFlags::all(), CAPABILITIES).validate(&module).map_err(
-        |error| KernelError::Validate {
+    let info = Validator::new(ValidationFlags::all(), CAPABILITIES).validate(&module).map_err(|error| {
+        KernelError::Validate {
             message: error.emit_to_string(wgsl),
             line: error.location(wgsl).map(|at| at.line_number),
             wgsl: wgsl.to_owned(),
-        },
-    )?;
+        }
+    })?;
     let pipeline =
         spv::PipelineOptions { shader_stage: naga::ShaderStage::Compute, entry_point: entry.to_owned() };
     spv::write_vec(&module, &info, &options(), Some(&pipeline))

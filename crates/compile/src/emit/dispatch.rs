@@ -100,7 +100,12 @@ pub(super) fn emit(
                 let source = LoopId(loops.len() as u32);
                 loops.push(node.l.clone());
                 let places = e.places(node);
-                e.dispatch(piece, source, &node.l, &Memory { places, scratch: &placement.scratch[p], counters: placement.counters[p] })?;
+                e.dispatch(
+                    piece,
+                    source,
+                    &node.l,
+                    &Memory { places, scratch: &placement.scratch[p], counters: placement.counters[p] },
+                )?;
             }
             What::Group(g) => {
                 for (l, memory) in windows(&schedule.groups[*g], schedule, placement) {

@@ -130,7 +130,8 @@ fn renumbered(sum: usize, (kept, gone): (usize, usize)) -> usize {
 fn is_in_place(access: &Access, store: &Store, (dims, domain): (&[usize], &[usize])) -> bool {
     let same = |e: &IndexExpr| {
         // Axes of extent 1 are 0.
-        let axis = |(a, &n): (usize, &usize)| if n == 1 { IndexExpr::constant(0) } else { IndexExpr::axis(a) };
+        let axis =
+            |(a, &n): (usize, &usize)| if n == 1 { IndexExpr::constant(0) } else { IndexExpr::axis(a) };
         let axes: Vec<IndexExpr> = domain.iter().enumerate().map(axis).collect();
         e.substitute(&axes, Domain::of(domain))
     };
@@ -139,32 +140,43 @@ fn is_in_place(access: &Access, store: &Store, (dims, domain): (&[usize], &[usiz
         && same(&access.offset(dims)) == same(&IndexExpr::flatten(&store.coords, dims))
 }
 
-/// The body without an addition of two sums that nothing else uses, which have become one, the earlier; and their numbers.
+/// The body without the addition of one of two sums that are only added up, with each other and with what else there is: the
+/// later one has become part of the earlier one. Gives the numbers of both.
 fn without_addition(body: &Body) -> Option<(Body, [usize; 2])> {
     let expr = &body.expr;
     let live = expr.reachable(expr.outputs());
-    let mut uses = vec![0; expr.nodes().len()];
-    for (node, _) in expr.nodes().iter().zip(&live).filter(|(_, live)| **live) {
-        node.arguments().iter().for_each(|id| uses[id.index()] += 1);
-    }
-    expr.outputs().iter().for_each(|id| uses[id.index()] += 1);
-    let sum = |id: &ScalarId| match expr.node(*id) {
-        ScalarNode::Carry(k) if uses[id.index()] == 1 => Some(*k as usize),
-        _ => None,
-    };
-    let (at, kept, gone) = expr.nodes().iter().enumerate().find_map(|(at, node)| match node {
-        ScalarNode::Binary(BinaryFn::Add, a, b) if live[at] => {
-            let (a, b) = (sum(a)?, sum(b)?);
-            (a != b).then_some((at, a.min(b), a.max(b)))
+    let (mut uses, mut user) = (vec![0; expr.nodes().len()], vec![0; expr.nodes().len()]);
+    for (i, node) in expr.nodes().iter().enumerate().filter(|(i, _)| live[*i]) {
+        for id in node.arguments() {
+            uses[id.index()] += 1;
+            user[id.index()] = i;
         }
+    }
+    expr.outputs().iter().for_each(|id| uses[id.index()] += 2);
+    // The last of the additions that a value goes through.
+    let is_addition = |i: usize| matches!(expr.nodes()[i], ScalarNode::Binary(BinaryFn::Add, ..));
+    let total = |mut i: usize| {
+        while uses[i] == 1 && is_addition(user[i]) {
+            i = user[i];
+        }
+        i
+    };
+    let sums = expr.nodes().iter().enumerate().filter_map(|(i, node)| match node {
+        ScalarNode::Carry(k) if live[i] && total(i) != i => Some((*k as usize, i, total(i))),
         _ => None,
-    })?;
+    });
+    let sums: Vec<(usize, usize, usize)> = sums.collect();
+    let pair = |(k, i, end): &(usize, usize, usize)| {
+        let first = sums.iter().filter(|(j, _, other)| j < k && other == end).map(|(j, ..)| *j).min()?;
+        Some((user[*i], *i, first, *k))
+    };
+    let (at, dropped, kept, gone) = sums.iter().find_map(pair)?;
     let mut new = ScalarExpr::new();
     let mut images: Vec<ScalarId> = Vec::with_capacity(expr.nodes().len());
     for (i, node) in expr.nodes().iter().enumerate() {
         let image = |id: &ScalarId| images[id.index()];
         images.push(match node {
-            _ if i == at => new.carry(kept, DType::F32),
+            ScalarNode::Binary(_, x, y) if i == at => image(if x.index() == dropped { y } else { x }),
             ScalarNode::Const(value) => new.constant(*value),
             ScalarNode::Load(k) => new.load(*k as usize, expr.dtype(ScalarId(i as u32))),
             ScalarNode::Carry(k) => new.carry(renumbered(*k as usize, (kept, gone)), DType::F32),

@@ -14,3 +14,4 @@ mod recompute;
 mod rules;
 mod scaling;
 mod targets;
+mod terms;

@@ -337,9 +337,7 @@ impl Builder {
         let state = self.state.borrow();
         let kernel = &state.kernel;
         let mut joined = match kind {
-            ExprKind::LoadBinding(binding, _)
-                if kernel.bindings[binding.index()].access != Access::Read =>
-            {
+            ExprKind::LoadBinding(binding, _) if kernel.bindings[binding.index()].access != Access::Read => {
                 Uniformity::Unknown
             }
             ExprKind::LoadVar(_) | ExprKind::LoadShared(..) => Uniformity::Unknown,

@@ -69,7 +69,10 @@ impl Suite {
     pub(super) fn case_if_it_fits(&mut self, l: &Loop, choice: &Choice) {
         match realise_with(l, &self.target, choice) {
             Err(KernelError::Invalid { faults, .. }) => {
-                assert!(faults.iter().all(|fault| matches!(fault, Fault::WorkgroupBytes { .. })), "{faults:?}");
+                assert!(
+                    faults.iter().all(|fault| matches!(fault, Fault::WorkgroupBytes { .. })),
+                    "{faults:?}"
+                );
             }
             realisation => self.realised(l, realisation.unwrap()),
         }

@@ -202,7 +202,8 @@ impl Conv {
         let [m, n, k] = groups;
         let stores = vec![Store { result: 0, coords: out.1.into_iter().map(IndexExpr::axis).collect() }];
         let (a, b) = (Body::of_load(0, &ta, aa), Body::of_load(1, &tb, ab));
-        let kind = LoopKind::Contract(Contract { batch: vec![], m, n, k, a, b, more: vec![], epilogue, stores });
+        let kind =
+            LoopKind::Contract(Contract { batch: vec![], m, n, k, a, b, more: vec![], epilogue, stores });
         Loop { operands: vec![ta, tb], results: vec![out.0], kind }
     }
 

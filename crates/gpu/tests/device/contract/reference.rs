@@ -58,9 +58,7 @@ fn epilogue(l: &Loop, c: &Contract, mut words: Vec<Vec<u32>>, sums: &[Vec<f32>])
     }
     let mut body = Body::new();
     let outputs = body.import(&c.epilogue, c.epilogue.expr.outputs(), &mut |body, node| match node {
-        ScalarNode::Carry(k) => {
-            Some(body.load(first + *k as usize, &ty, Access::identity(domain.len())))
-        }
+        ScalarNode::Carry(k) => Some(body.load(first + *k as usize, &ty, Access::identity(domain.len()))),
         _ => None,
     });
     body.expr.set_outputs(outputs);

@@ -119,7 +119,17 @@ fn host_runs_random_contractions() {
         }
         epilogue.output(value);
         let (store, ty) = g.store(0, DType::F32, &all);
-        let c = Contract { batch: batch.clone(), m, n, k: k.clone(), a, b, more: vec![], epilogue, stores: vec![store] };
+        let c = Contract {
+            batch: batch.clone(),
+            m,
+            n,
+            k: k.clone(),
+            a,
+            b,
+            more: vec![],
+            epilogue,
+            stores: vec![store],
+        };
         let l = g.finish(vec![ty], LoopKind::Contract(c));
         check(&l, &g.data(true), 0.0);
     }

@@ -143,7 +143,7 @@ impl Size {
         let registers = tiling.tm * tiling.tn * self.sums;
         tiling.fits(target, &target.numeric_classes)
             && tiling.bytes_with(self.rights.max(self.sums)) <= target.max_workgroup_bytes
-            && (self.sums == 1 || registers <= MOST_SUMS)
+            && (self.sums == 1 || registers <= if target.is_hardware { MOST_SUMS } else { 2 * MOST_SUMS })
     }
 
     fn tiles(&self, tiling: &Tiling) -> u64 {
@@ -199,12 +199,14 @@ impl Rate {
         // A further right factor shares the left one and the barriers.
         let more = 1.0 + MORE * f64::from(size.rights - 1);
         let (groups, steps) = (size.tiles(&t) * parts, more * (part / u64::from(t.bk)) as f64);
-        let sums = LEVEL + ENDS + match groups.div_ceil(units) {
-            1 => steps * self.alone,
-            2 => 2.0 * (steps * self.shared + BETWEEN),
-            // Units that are done early take from those that are not.
-            _ => (groups as f64 / units as f64 + 0.5) * (steps * self.shared + BETWEEN),
-        };
+        let sums = LEVEL
+            + ENDS
+            + match groups.div_ceil(units) {
+                1 => steps * self.alone,
+                2 => 2.0 * (steps * self.shared + BETWEEN),
+                // Units that are done early take from those that are not.
+                _ => (groups as f64 / units as f64 + 0.5) * (steps * self.shared + BETWEEN),
+            };
         if parts == 1 {
             return sums;
         }
@@ -254,7 +256,8 @@ fn software(size: &Size, target: &Target) -> Choice {
         let (rows, columns) = (u64::from(tiling.tm), u64::from(tiling.tn));
         size.tiles(tiling) * ((rows + columns) * SOFTWARE_LOAD + rows * columns)
     };
-    let tiling = direct.iter().copied().min_by_key(cost).unwrap_or(Tiling::DIRECT);
+    let allowed = direct.iter().filter(|tiling| size.allows(tiling, target));
+    let tiling = allowed.copied().min_by_key(cost).unwrap_or(Tiling::DIRECT);
     let wanted = SOFTWARE_LANES * u64::from(target.compute_units.max(1));
     Choice::parts(tiling, size.split(&tiling, wanted))
 }

@@ -132,7 +132,8 @@ impl<'b> Gemv<'_, 'b> {
             let step = direct::step(factors);
             self.multiply((n, term), (&left, &right), (step, &seat), &sums)?;
         }
-        let totals: Vec<_> = (0..self.problem.sums).map(|sum| self.total(&seat, &sums.scalars(sum))).collect();
+        let totals: Vec<_> =
+            (0..self.problem.sums).map(|sum| self.total(&seat, &sums.scalars(sum))).collect();
         let (vars, total): (Vec<_>, _) = (totals.iter().map(|total| total.sum).collect(), &totals[0]);
         let mut result = Ok(());
         b.if_(total.is_held, || {

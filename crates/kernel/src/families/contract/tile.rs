@@ -121,11 +121,7 @@ impl<'b> Tile<'_, 'b> {
     }
 
     /// The terms, those with one left factor together; all groups use the same arrays, one after the other.
-    fn groups<'a>(
-        &'a self,
-        factors: &[[Sight<'a>; 2]],
-        buffers: &'a Buffers<'b>,
-    ) -> Vec<Group<'a, 'b>> {
+    fn groups<'a>(&'a self, factors: &[[Sight<'a>; 2]], buffers: &'a Buffers<'b>) -> Vec<Group<'a, 'b>> {
         let (b, t, at) = (self.b, &self.tiling, &self.position);
         let left_array = stage::array(b, "left", t.bm, t);
         let mut right_arrays = Vec::new();
@@ -218,13 +214,7 @@ impl<'b> Tile<'_, 'b> {
     }
 
     /// Adds the products of one staged tile to the sums.
-    fn multiply(
-        &self,
-        group: &Group<'_, 'b>,
-        place: &Place<'b>,
-        base: Expr<'b>,
-        sums: &Accumulators<'b>,
-    ) {
+    fn multiply(&self, group: &Group<'_, 'b>, place: &Place<'b>, base: Expr<'b>, sums: &Accumulators<'b>) {
         let (b, t) = (self.b, &self.tiling);
         let hardware = self.problem.target.is_hardware;
         let unroll = unroll(t, hardware);
