@@ -26,8 +26,9 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// The built-in models.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Model {
+pub(crate) enum Model {
     /// The convolutional classifier of the demo.
     Digits,
 }

@@ -6,6 +6,7 @@ mod demo;
 mod devices;
 mod inspect;
 mod output;
+mod profile;
 
 use clap::{Parser, Subcommand};
 use griffinfly::DeviceChoice;
@@ -27,6 +28,8 @@ enum Verb {
     Devices(devices::Arguments),
     /// Show a stage of the compilation of a built-in model.
     Inspect(inspect::Arguments),
+    /// Show where the time of a step of a built-in model goes.
+    Profile(profile::Arguments),
 }
 
 /// The device of a command.
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Verb::Demo(arguments) => demo::run(arguments),
         Verb::Devices(arguments) => devices::run(arguments),
         Verb::Inspect(arguments) => inspect::run(arguments),
+        Verb::Profile(arguments) => profile::run(arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

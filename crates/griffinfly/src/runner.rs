@@ -167,7 +167,8 @@ impl Runner {
         let sections = Sections { outputs: false, ..Sections::STEP };
         let steps =
             (0..steps.max(1)).map(|_| self.executor.profile(sections)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Profile::new(&self.program, &steps))
+        let info = self.weights.device().info();
+        Ok(Profile::new(&self.program, &steps, (&info.name, &info.driver)))
     }
 
     fn submit_with(&mut self, outputs: bool) -> Result<Ticket, Error> {

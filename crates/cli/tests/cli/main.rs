@@ -205,3 +205,29 @@ fn every_stage_can_be_shown() {
         assert!(loops.contains(part), "{part} is missing in\n{loops}");
     }
 }
+
+#[test]
+fn a_profile_is_a_table_a_record_and_a_trace() {
+    let scratch = Scratch::new("profile");
+    for train in [false, true] {
+        let mut arguments = vec![
+            "profile", "--device", "host", "--batch", "4", "--steps", "2", "--json", "p.json", "--trace",
+            "t.json",
+        ];
+        arguments.extend(train.then_some("--train"));
+        let output = run_in(&scratch.0, &arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let table = stdout(&output);
+        assert!(table.contains("dispatches in") && table.contains("roof:"), "{table}");
+        let read = |name: &str| -> Value {
+            serde_json::from_str(&std::fs::read_to_string(scratch.0.join(name)).unwrap()).unwrap()
+        };
+        let (profile, trace) = (read("p.json"), read("t.json"));
+        let rows = profile["rows"].as_array().unwrap();
+        assert!(!rows.is_empty() && rows.iter().all(|row| row["of_roof"].as_f64().unwrap() > 0.0));
+        assert!(rows.iter().any(|row| row["operations"].as_u64().unwrap() > 0));
+        assert_eq!(trace["traceEvents"].as_array().unwrap().len(), rows.len() + 1);
+    }
+    let refused = run_in(&scratch.0, &["profile", "--device", "host", "--json", "missing/p.json"]);
+    assert!(failure(&refused, 1).contains("missing"));
+}

@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::inputs::{Feed, Input};
 use crate::memory::Memory;
 use crate::outputs::Outputs;
+use crate::profile::Profile;
 use crate::runner::{Checked, Runner};
 use crate::weights::Weights;
 use griffinfly_compile::program::{ExternalKind, Program};
@@ -254,6 +255,18 @@ impl Trainer {
     #[must_use]
     pub fn weights(&self) -> &Weights {
         self.runner.weights()
+    }
+
+    /// Times every dispatch of a training step over the inputs of the last one: the medians of `steps` steps (at least one is
+    /// taken). They train as any step does, but count as none, and their losses are not kept.
+    ///
+    /// # Errors
+    /// No step was made yet; a device without timestamps; device lost.
+    pub fn profile(&mut self, steps: usize) -> Result<Profile, Error> {
+        self.settle(0)?;
+        let profile = self.runner.profile(steps);
+        self.runner.updated();
+        profile
     }
 
     /// The compiled program.

@@ -9,6 +9,7 @@
 
 mod attention;
 mod body;
+mod cost;
 mod interpret;
 mod kinds;
 mod verify;
