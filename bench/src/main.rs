@@ -22,6 +22,8 @@ mod gate;
 mod measure;
 mod number;
 mod plan;
+#[cfg(test)]
+mod plans;
 mod profile;
 mod record;
 #[cfg(test)]

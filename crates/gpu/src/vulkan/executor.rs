@@ -18,8 +18,11 @@ use griffinfly_compile::program::{ArenaId, Program};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a hardware GPU is polled before a wait blocks; a blocking wait costs tens of microseconds to wake up.
-const POLL: Duration = Duration::from_micros(150);
+/// How long a hardware GPU is polled before a wait blocks. A blocking wait costs tens of microseconds to wake up, which shows
+/// in steps of up to some milliseconds.
+const POLL: Duration = Duration::from_millis(20);
+/// How long polling keeps the CPU; then other threads may run in between.
+const SPIN: Duration = Duration::from_micros(150);
 
 /// A program on a Vulkan device.
 pub(super) struct VulkanExecutor {
@@ -101,16 +104,17 @@ impl VulkanExecutor {
     /// Polls, then blocks until a step is done.
     fn finish(&mut self, step: u64, timeout: Option<Duration>) -> Result<(), GpuError> {
         let start = Instant::now();
-        let spin = if self.shared.context.target.is_hardware { POLL } else { Duration::ZERO };
-        let spin = timeout.map_or(spin, |timeout| spin.min(timeout));
+        let most = if self.shared.context.target.is_hardware { POLL } else { Duration::ZERO };
+        let most = timeout.map_or(most, |timeout| most.min(timeout));
         loop {
             if self.poll(step)? {
                 return Ok(());
             }
-            if start.elapsed() >= spin {
-                break;
+            match start.elapsed() {
+                elapsed if elapsed >= most => break,
+                elapsed if elapsed >= SPIN => std::thread::yield_now(),
+                _ => std::hint::spin_loop(),
             }
-            std::hint::spin_loop();
         }
         let left = timeout.map(|timeout| timeout.saturating_sub(start.elapsed()));
         let nanoseconds = left.map_or(u64::MAX, |left| u64::try_from(left.as_nanos()).unwrap_or(u64::MAX));

@@ -1,0 +1,59 @@
+//! The programs of the five workloads at full size on a large GPU: dispatches, pipelines and levels are golden.
+
+use crate::plan;
+use crate::record::Phase;
+use crate::workload::{Name, Shape, Size};
+use griffinfly::compile::{Options, compile};
+use griffinfly::ir::target::Target;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// A large GPU, as the driver of one describes it.
+fn large() -> Target {
+    Target {
+        name: "large gpu".into(),
+        max_binding_bytes: (1 << 32) - 1,
+        binding_alignment: 16,
+        max_workgroup_bytes: 48 << 10,
+        max_invocations: 1024,
+        max_workgroup_size: [1024, 1024, 64],
+        max_bindings: 32,
+        max_parameter_bytes: 256,
+        subgroup_size: 32,
+        max_iterations: u32::MAX,
+        is_hardware: true,
+        compute_units: 132,
+        ..Target::minimal_vulkan()
+    }
+}
+
+#[test]
+fn golden_plans() {
+    // The same whatever device is tested.
+    if std::env::var_os("GRIFFINFLY_TEST_DEVICE").is_some() {
+        return;
+    }
+    let mut text = String::from("workload phase: dispatches, pipelines, levels\n");
+    for name in [Name::SmolLm2, Name::SmolVla, Name::UNet, Name::ResNet50, Name::Whisper] {
+        for phase in Phase::ALL {
+            let shape = if phase == Phase::Latency { Shape::Minimal } else { Shape::Full };
+            let model = name.at(Size::Full).model(shape).unwrap();
+            let graph = if phase == Phase::Train {
+                model.training().unwrap().gradients().unwrap()
+            } else {
+                model.inference().unwrap()
+            };
+            let program = compile(graph.graph(), &large(), &Options::default()).unwrap();
+            let size = plan::size_of(&program);
+            let (dispatches, pipelines, levels) = (size.dispatches, size.pipelines, size.levels);
+            let _ = writeln!(text, "{} {}: {dispatches}, {pipelines}, {levels}", name.text(), phase.text());
+        }
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("goldens/plans.txt");
+    if std::env::var_os("GRIFFINFLY_BLESS").is_some_and(|value| value == "1") {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &text).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(text, golden, "if this is meant: cargo xtask bless");
+}
