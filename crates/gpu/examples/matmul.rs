@@ -6,15 +6,11 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a tool for the terminal")]
 
+mod single;
+
 use griffinfly_compile::kernel::families::contract::{Choice, Tiling, choose, realise_with};
-use griffinfly_compile::kernel::families::{Instance, Slot};
-use griffinfly_compile::kernel::{kir, print, spirv};
-use griffinfly_compile::program::{
-    Arena, ArenaId, Binding, BindingAccess, ConstantData, Dispatch, DispatchId, External, ExternalKind,
-    FORMAT, Kernel, KernelId, LoopId, MemoryReport, Place, Program, Role, Section, SectionKind, Work,
-};
+use griffinfly_gpu::Device;
 use griffinfly_gpu::vulkan::{Selector, open};
-use griffinfly_gpu::{Device, Sections};
 use griffinfly_ir::index::{Access, IndexExpr, Store};
 use griffinfly_ir::loops::{Body, Contract, Loop, LoopKind};
 use griffinfly_ir::types::{DType, TensorType};
@@ -100,29 +96,16 @@ fn product([m, n, k]: [usize; 3], transposed: bool) -> Loop {
 fn measure(device: &dyn Device, l: &Loop, choice: &Choice, (size, rounds): ([usize; 3], usize)) -> String {
     let [m, n, k] = size;
     let label = format!("{m:5}x{n:5}x{k:5} {:20} split {:2}", choice.tiling.to_string(), choice.split);
-    let program = match program(device, l, choice) {
-        Ok(program) => program,
+    let realisation = match realise_with(l, device.target(), choice) {
+        Ok(realisation) => realisation,
         Err(reason) => return format!("{label}: {reason}"),
     };
+    let program = single::program(device, l, realisation);
     let started = Instant::now();
     let name = program.dispatches[0].instance.clone();
     let mut executor = device.instantiate(Arc::new(program), &[]).unwrap();
     let preparation = started.elapsed();
-    let warm = if device.target().is_hardware { Duration::from_millis(200) } else { Duration::ZERO };
-    let started = Instant::now();
-    loop {
-        let ticket = executor.submit(Sections::ALL).unwrap();
-        executor.wait(ticket, Duration::from_secs(60)).unwrap();
-        if started.elapsed() >= warm {
-            break;
-        }
-    }
-    let mut times: Vec<Vec<f64>> = Vec::new();
-    for _ in 0..rounds {
-        times.push(executor.profile(Sections::ALL).unwrap().dispatch_ns.iter().map(|(_, ns)| *ns).collect());
-    }
-    times.sort_by(|x, y| x.iter().sum::<f64>().total_cmp(&y.iter().sum()));
-    let median = &times[times.len() / 2];
+    let median = single::times(device, executor.as_mut(), Duration::from_millis(200), rounds);
     let total: f64 = median.iter().sum();
     let gflops = 2.0 * (m * n * k) as f64 / total;
     let micros: Vec<String> = median.iter().map(|ns| format!("{:.1}", ns / 1000.0)).collect();
@@ -130,90 +113,4 @@ fn measure(device: &dyn Device, l: &Loop, choice: &Choice, (size, rounds): ([usi
         "{label}: {:>10} us {gflops:9.1} GFLOP/s, prepared in {preparation:.0?}  [{name}]",
         micros.join(" + ")
     )
-}
-
-fn program(device: &dyn Device, l: &Loop, choice: &Choice) -> Result<Program, String> {
-    let realisation = realise_with(l, device.target(), choice).map_err(|e| e.to_string())?;
-    let mut program = Program {
-        format: FORMAT,
-        generator: "example".into(),
-        target: device.target().clone(),
-        arenas: vec![],
-        externals: vec![],
-        constants: vec![],
-        kernels: vec![],
-        loops: vec![],
-        dispatches: vec![],
-        sections: vec![Section { kind: SectionKind::ForwardBackward, levels: vec![] }],
-        memory: MemoryReport::default(),
-        id_guard: None,
-    };
-    let operands: Vec<_> =
-        l.operands.iter().map(|ty| arena(&mut program, Role::Constants, ty.bytes())).collect();
-    for (place, bytes) in &operands {
-        let word = |i: u64| (((i * 2_654_435_761) >> 8 & 0xffff) as f32 / 65_536.0 - 0.5).to_bits();
-        program.constants.push(ConstantData { place: *place, words: (0..bytes / 4).map(word).collect() });
-    }
-    let results: Vec<_> = l.results.iter().map(|ty| arena(&mut program, Role::Outputs, ty.bytes())).collect();
-    let kind = ExternalKind::Output;
-    program.externals.push(External {
-        name: "y".into(),
-        kind,
-        ty: l.results[0].clone(),
-        place: results[0].0,
-    });
-    let scratch: Vec<_> =
-        realisation.scratch.iter().map(|n| arena(&mut program, Role::Scratch, *n as usize)).collect();
-    for instance in realisation.dispatches {
-        let buffer = |slot: &Slot| match slot {
-            Slot::Operand(i) => operands[*i],
-            Slot::Result(i) => results[*i],
-            Slot::Scratch(i) => scratch[*i],
-        };
-        let places: Vec<_> = instance.bindings.iter().map(buffer).collect();
-        push(&mut program, instance, &places);
-    }
-    Ok(program)
-}
-
-fn arena(program: &mut Program, role: Role, bytes: usize) -> (Place, u64) {
-    program.arenas.push(Arena { role, chunk: 0, bytes: (bytes as u64).next_multiple_of(256) });
-    (Place { arena: ArenaId(program.arenas.len() as u32 - 1), offset: 0 }, bytes as u64)
-}
-
-fn push(program: &mut Program, instance: Instance, places: &[(Place, u64)]) {
-    let access = |binding: &kir::Binding| match binding.access {
-        kir::Access::Read => BindingAccess::Read,
-        kir::Access::ReadWrite => BindingAccess::Write,
-    };
-    let accesses: Vec<_> = instance.kernel.bindings.iter().map(access).collect();
-    let wgsl = print::wgsl(&instance.kernel, &print::PrintOptions::default());
-    if std::env::var_os("GRIFFINFLY_PRINT").is_some() {
-        println!("{wgsl}");
-    }
-    program.kernels.push(Kernel {
-        name: instance.name.clone(),
-        numeric: instance.numeric,
-        spirv: spirv::compile(&wgsl, print::ENTRY).unwrap(),
-        wgsl,
-        bindings: accesses.clone(),
-        parameter_words: instance.kernel.params.len() as u32,
-        workgroup_size: instance.kernel.workgroup_size,
-        workgroup_bytes: instance.kernel.workgroup_bytes() as u32,
-    });
-    let kernel = KernelId(program.kernels.len() as u32 - 1);
-    let bindings = places.iter().zip(accesses).map(|((place, bytes), access)| Binding {
-        arena: place.arena,
-        offset: place.offset,
-        bytes: *bytes,
-        access,
-    });
-    program.dispatches.push(Dispatch {
-        bindings: bindings.collect(),
-        work: Work::Kernel { kernel, parameters: instance.parameters, groups: instance.groups },
-        source: LoopId(0),
-        instance: instance.name,
-        provenance: vec![],
-    });
-    program.sections[0].levels.push(vec![DispatchId(program.dispatches.len() as u32 - 1)]);
 }

@@ -2,9 +2,10 @@
 
 use super::harness::{Case, run, with_device};
 use crate::attention::{Problem, loops, problems};
+use griffinfly_compile::kernel::families::attention::{Geometry, realise_with};
 use griffinfly_compile::kernel::families::realise;
 use griffinfly_gpu::Device;
-use griffinfly_ir::loops::AttentionMask;
+use griffinfly_ir::loops::{AttentionMask, Loop, LoopKind};
 use griffinfly_ir::target::Target;
 
 fn cases(problem: &Problem, target: &Target) -> Vec<Case> {
@@ -20,7 +21,37 @@ fn attention_equals_the_interpreter() {
     });
 }
 
-/// Every layout of a workgroup, by targets with less and less memory; groups beyond one dimension.
+/// Every geometry that a device can run, against the interpreter, with few rows and with many.
+#[test]
+fn attention_has_equal_results_in_every_geometry() {
+    with_device(|device| {
+        let (full, causal) = (AttentionMask::FULL, AttentionMask::CAUSAL);
+        let local = AttentionMask { causal: false, window: Some(9) };
+        let problems = [
+            ([1, 4, 2, 77, 83, 32], causal, None),
+            ([2, 2, 2, 9, 75, 20], full, Some(vec![9, 75])),
+            ([1, 3, 1, 70, 37, 64], local, None),
+        ];
+        let problems = problems.map(|(extents, mask, bias)| Problem { extents, mask, bias });
+        let mut left = Geometry::all();
+        for geometry in Geometry::all() {
+            let mut all = Vec::new();
+            for (name, l, operands) in problems.iter().flat_map(loops) {
+                let LoopKind::Attention(a) = &l.kind else { continue };
+                if geometry.fits(a, device.target()) {
+                    let realise = |l: &Loop| realise_with(l, device.target(), geometry);
+                    all.push(Case::new(format!("{geometry} {name}"), l, operands, realise));
+                    left.retain(|g| *g != geometry);
+                }
+            }
+            run(device, &all);
+        }
+        let beyond = |g: &&Geometry| g.invocations() > device.target().max_invocations;
+        assert_eq!(left.iter().filter(|g| !beyond(g)).count(), 0, "{left:?}");
+    });
+}
+
+/// The default in less and less memory; groups beyond one dimension.
 #[test]
 fn attention_runs_in_little_memory() {
     with_device(|device| {
@@ -39,7 +70,7 @@ fn attention_runs_in_little_memory() {
                 }
             }
         }
-        assert!(names.len() > 9, "{names:?}");
+        assert!(names.len() > 6, "{names:?}");
         run(device, &all);
     });
 }
