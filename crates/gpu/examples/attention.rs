@@ -178,11 +178,13 @@ fn results(executor: &mut dyn Executor, l: &Loop) -> Vec<f32> {
     l.results.iter().enumerate().flat_map(read).collect()
 }
 
-/// Largest difference, as a share of the largest magnitude; infinite where one is no number.
+/// Largest difference, as a share of the largest magnitude; infinite where only one is finite.
 fn distance(x: &[f32], y: &[f32]) -> f32 {
-    let scale = x.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
-    let worst = x.iter().zip(y).fold(0.0_f32, |worst, (x, y)| {
-        if (x - y).is_finite() { worst.max((x - y).abs()) } else { f32::INFINITY }
-    });
-    worst / scale
+    let scale = x.iter().filter(|x| x.is_finite()).fold(0.0_f32, |most, x| most.max(x.abs()));
+    let difference = |(x, y): (&f32, &f32)| match x - y {
+        _ if x == y => 0.0,
+        d if d.is_finite() => d.abs(),
+        _ => f32::INFINITY,
+    };
+    x.iter().zip(y).map(difference).fold(0.0, f32::max) / scale
 }

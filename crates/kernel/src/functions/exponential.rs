@@ -52,7 +52,7 @@ fn gf_exp2(x: f32) -> f32 {
     let a = ((0.00015594678f * r + 0.0013406643f) * r + 0.009617693f) * r + 0.055503104f;
     let y = ((a * r + 0.24022653f) * r + 0.69314724f) * r + 1.0f;
     let far = select(0.0f, bitcast<f32>(0x7f800000u), x > 0.0f);
-    return select(y * bitcast<f32>(bitcast<u32>(z) << 23u), far, abs(x) >= 126.5f);
+    return select(y * bitcast<f32>(bitcast<u32>(z) << 23u), far, abs(x) > 126.5f);
 }
 ";
 
@@ -64,7 +64,7 @@ pub fn exp2(x: f32) -> f32 {
     let a = ((0.000_155_946_78 * r + 0.001_340_664_3) * r + 0.009_617_693) * r + 0.055_503_104;
     let y = ((a * r + 0.240_226_53) * r + 0.693_147_24) * r + 1.0;
     let far = if x > 0.0 { f32::INFINITY } else { 0.0 };
-    if x.abs() >= 126.5 { far } else { y * f32::from_bits(z.to_bits() << 23) }
+    if x.abs() > 126.5 { far } else { y * f32::from_bits(z.to_bits() << 23) }
 }
 
 /// Needs nothing.
