@@ -246,6 +246,7 @@ fn floats(op: BinaryOperator, a: f32, b: f32) -> Value {
         BinaryOperator::Multiply => Value::F(a * b),
         BinaryOperator::Divide => Value::F(a / b),
         BinaryOperator::Less => Value::B(a < b),
+        BinaryOperator::Greater => Value::B(a > b),
         BinaryOperator::Equal => Value::B(a == b),
         _ => panic!("{op:?} of f32"),
     }

@@ -3,11 +3,11 @@
 //! Scores are to the base 2: queries carry the factor `scale log2 e`. Every neighbour of a row has the row's maximum; each has
 //! its own part of the row's sum of exponentials, which are added at the end. Two barriers per tile: after the first all have
 //! read the keys and weighed the values of the tile before, so keys, values and weights are put down; after the second
-//! they can be read.
+//! they can be read. Where memory is short, values and keys take turns in one place, which takes two more barriers.
 
 use super::Frame;
 use super::product::Sums;
-use super::tile::{Rows, Tile};
+use super::tile::{Registers, Rows, Tile};
 use crate::KernelError;
 use crate::families::contract::point;
 use crate::kir::{Expr, Lanes, Scalar, Shared, Type, Var};
@@ -22,26 +22,42 @@ struct Softmax<'b> {
     total: Vec<Var<'b>>,
 }
 
+/// The tiles, and registers for the next keys and values.
+struct Tiles<'a, 'b> {
+    queries: Tile<'a, 'b>,
+    keys: Tile<'a, 'b>,
+    values: Tile<'a, 'b>,
+    next_keys: Registers<'b>,
+    next_values: Registers<'b>,
+}
+
 impl<'a, 'b> Frame<'a, 'b> {
     pub(super) fn forward(&self) -> Result<(), KernelError> {
         let (b, g, views) = (self.b, self.geometry, self.views);
         let queries = self.tile("queries", g.rows, (&views.q, Some(self.a.scale.get() * LOG2_E)));
-        let others = [("keys", &views.k), ("values", &views.v)]
-            .map(|(name, view)| self.tile(name, g.columns, (view, None)));
+        let keys = self.tile("keys", g.columns, (&views.k, None));
+        let values = if self.has_both {
+            self.tile("values", g.columns, (&views.v, None))
+        } else {
+            keys.of(&views.v)
+        };
+        let (next_keys, next_values) = (self.registers(keys), self.registers(values));
+        let tiles = Tiles { queries, keys, values, next_keys, next_values };
         let softmax = self.softmax();
         let rows = Rows { head: self.head, first: self.first, end: self.queries };
         let (start, end) = self.seen();
-        self.fill(queries, rows)?;
-        self.fill(others[0], self.keys_from(start))?;
+        self.fetch(values, self.keys_from(start), &tiles.next_values)?;
+        self.fetch(keys, self.keys_from(start + g.columns), &tiles.next_keys)?;
+        self.fill(&[(queries, rows), (keys, self.keys_from(start))])?;
         b.barrier();
         let sums = self.sums();
         let mut outcome = Ok(());
         b.for_("from", (start, end), g.columns, |from| {
-            outcome = self.tile_of_keys(&softmax, &sums, (queries.shared, others), from);
+            outcome = self.tile_of_keys(&softmax, &sums, &tiles, from);
         });
         outcome?;
         let factors = self.finish(&softmax, rows)?;
-        self.merge(&sums, others[1].shared);
+        self.merge(&sums, values.shared);
         self.store((0, rows), &sums, &factors)
     }
 
@@ -67,24 +83,36 @@ impl<'a, 'b> Frame<'a, 'b> {
         &self,
         softmax: &Softmax<'b>,
         sums: &Sums<'b>,
-        (queries, [keys, values]): (Shared<'b>, [Tile<'a, 'b>; 2]),
+        tiles: &Tiles<'a, 'b>,
         from: Expr<'b>,
     ) -> Result<(), KernelError> {
-        let (b, g) = (self.b, self.geometry);
-        let (now, next) = (self.keys_from(from), self.keys_from(from + g.columns));
-        let these = self.fetch(values, now)?;
-        let those = self.fetch(keys, next)?;
-        let scores = self.scores(self.products(queries, keys.shared), from)?;
+        let (b, step, values) = (self.b, self.geometry.columns, tiles.values);
+        let scores = self.scores(self.products(tiles.queries.shared, tiles.keys.shared), from)?;
         let most = |row: &Vec<Expr<'b>>| row.iter().copied().reduce(|x, y| x.native_max(y));
         self.send(softmax.exchange, &scores.iter().filter_map(most).collect::<Vec<_>>());
         b.barrier();
-        self.put(values, now, these)?;
-        self.put(keys, next, those)?;
+        self.put(values, self.keys_from(from), &tiles.next_values)?;
+        self.fetch(values, self.keys_from(from + step), &tiles.next_values)?;
+        if self.has_both {
+            self.put_keys(tiles, from)?;
+        }
         let most = self.receive(softmax.exchange, |x, y| x.native_max(y));
         self.exponentials(softmax, sums, &scores, &most);
         b.barrier();
         self.weigh(sums, softmax.weights, values.shared);
+        if !self.has_both {
+            b.barrier();
+            self.put_keys(tiles, from)?;
+            b.barrier();
+        }
         Ok(())
+    }
+
+    /// Puts down the keys of the next tile and fetches those of the one after it.
+    fn put_keys(&self, tiles: &Tiles<'a, 'b>, from: Expr<'b>) -> Result<(), KernelError> {
+        let step = self.geometry.columns;
+        self.put(tiles.keys, self.keys_from(from + step), &tiles.next_keys)?;
+        self.fetch(tiles.keys, self.keys_from(from + 2 * step), &tiles.next_keys)
     }
 
     /// Scores of a tile, -inf where a pair does not exist or is not seen.

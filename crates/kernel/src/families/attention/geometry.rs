@@ -29,47 +29,34 @@ impl fmt::Display for Geometry {
     }
 }
 
-/// Rows, columns, invocations high and wide.
-const TABLE: [[u32; 4]; 40] = [
-    [72, 32, 18, 8],
-    [72, 32, 8, 16],
-    [72, 32, 9, 8],
-    [72, 32, 24, 8],
+/// Rows, columns, invocations high and wide. A subgroup of hardware stays on one of four schedulers: whole multiples of 128
+/// invocations use them all.
+const TABLE: [[u32; 4]; 26] = [
     [64, 32, 16, 8],
-    [64, 32, 8, 8],
-    [64, 32, 16, 16],
-    [64, 16, 16, 4],
-    [48, 32, 12, 8],
-    [48, 32, 8, 8],
-    [48, 64, 12, 16],
+    [48, 64, 16, 8],
+    [48, 32, 16, 8],
     [40, 64, 8, 16],
-    [40, 32, 8, 8],
-    [36, 32, 12, 8],
-    [32, 32, 16, 16],
+    [40, 32, 8, 16],
     [32, 64, 8, 16],
-    [32, 32, 8, 8],
+    [32, 32, 16, 16],
+    [32, 32, 16, 8],
     [32, 32, 8, 16],
-    [32, 16, 8, 8],
-    [32, 16, 8, 4],
     [24, 64, 8, 16],
-    [24, 32, 8, 8],
-    [24, 32, 6, 8],
+    [24, 32, 8, 16],
     [16, 64, 8, 16],
-    [16, 64, 4, 16],
     [16, 32, 8, 16],
-    [16, 32, 8, 8],
     [16, 32, 4, 8],
     [16, 16, 8, 8],
-    [8, 64, 8, 16],
     [8, 64, 8, 32],
-    [8, 32, 8, 16],
+    [8, 64, 8, 16],
     [8, 32, 8, 32],
-    [8, 16, 8, 8],
+    [8, 32, 8, 16],
     [8, 8, 8, 4],
-    [4, 64, 4, 32],
     [4, 64, 4, 64],
+    [4, 64, 4, 32],
     [4, 32, 4, 32],
     [4, 16, 4, 16],
+    [4, 8, 4, 8],
     [4, 4, 4, 4],
 ];
 
@@ -77,7 +64,11 @@ impl Geometry {
     /// All geometries.
     #[must_use]
     pub fn all() -> Vec<Self> {
-        TABLE.map(|[rows, columns, high, wide]| Self { rows, columns, high, wide }).to_vec()
+        TABLE.map(|[rows, columns, high, wide]| Self::new(rows, columns, high, wide)).to_vec()
+    }
+
+    pub(super) const fn new(rows: u32, columns: u32, high: u32, wide: u32) -> Self {
+        Self { rows, columns, high, wide }
     }
 
     /// Whether a target can run a loop this way.
@@ -89,7 +80,18 @@ impl Geometry {
         let merge = self.rows * self.wide * self.sum_count(width);
         self.invocations() <= invocations
             && (self.parts(width) == 1 || merge <= self.columns * stride(width))
-            && self.bytes(a.variant, width) <= target.max_workgroup_bytes
+            && self.least_bytes(a.variant, width) <= target.max_workgroup_bytes
+    }
+
+    /// Whether the values of a forward tile lie beside its keys instead of in their place.
+    pub(super) fn has_both(self, width: u32, target: &Target) -> bool {
+        self.bytes(AttentionVariant::Forward, width) <= target.max_workgroup_bytes
+    }
+
+    /// Bytes where keys and values take turns if they can.
+    fn least_bytes(self, variant: AttentionVariant, width: u32) -> u32 {
+        let bytes = self.bytes(variant, width);
+        if variant == AttentionVariant::Forward { bytes - self.columns * 16 * stride(width) } else { bytes }
     }
 
     /// Invocations of a workgroup.

@@ -1,10 +1,10 @@
 //! The gradient kernels. Probabilities come back from scores and log-sum-exps: `p = exp(s - lse)`, to the base 2.
 //!
 //! Three barriers per tile: tiles lie ready; weights lie ready; tiles and weights are done with. What the next tile holds is
-//! fetched at the start of a turn.
+//! on its way to registers meanwhile.
 
 use super::Frame;
-use super::tile::{Rows, Tile};
+use super::tile::{Registers, Rows, Tile};
 use crate::KernelError;
 use crate::families::contract::view::View;
 use crate::kir::{Expr, Shared};
@@ -64,18 +64,19 @@ impl<'a, 'b> Frame<'a, 'b> {
         let weights = self.weights("weights");
         let rows = Rows { head: self.head, first: self.first, end: self.queries };
         let (start, end) = self.seen();
-        own.into_iter().try_for_each(|tile| self.fill(tile, rows))?;
-        others.into_iter().try_for_each(|tile| self.fill(tile, self.keys_from(start)))?;
+        let next = others.map(|tile| self.registers(tile));
         let queries: Vec<Expr<'b>> = self.rows().into_iter().map(|row| self.first + row).collect();
         let statistics = queries.iter().map(|query| self.statistics(saved, self.head, *query));
         let statistics = statistics.collect::<Result<Vec<_>, _>>()?;
+        let [now, later] = [start, start + g.columns].map(|first| self.keys_from(first));
+        (0..2).try_for_each(|i| self.fetch(others[i], later, &next[i]))?;
+        self.fill(&[(own[0], rows), (own[1], rows), (others[0], now), (others[1], now)])?;
         let sums = self.sums();
         b.barrier();
         let mut outcome = Ok(());
         b.for_("from", (start, end), g.columns, |from| {
-            let next = self.keys_from(from + g.columns);
+            let [now, later] = [from + g.columns, from + 2 * g.columns].map(|first| self.keys_from(first));
             let turn = || -> Result<(), KernelError> {
-                let fetched = [self.fetch(others[0], next)?, self.fetch(others[1], next)?];
                 let scores = self.products(own[0].shared, others[0].shared);
                 let dps = self.products(own[1].shared, others[1].shared);
                 for (i, row) in self.rows().into_iter().enumerate() {
@@ -90,7 +91,7 @@ impl<'a, 'b> Frame<'a, 'b> {
                 b.barrier();
                 self.weigh(&sums, weights, others[0].shared);
                 b.barrier();
-                self.refill(others, next, fetched)
+                self.refill(others, &next, [now, later])
             };
             outcome = turn();
         });
@@ -99,15 +100,16 @@ impl<'a, 'b> Frame<'a, 'b> {
         self.store((0, rows), &sums, &vec![b.constant(self.a.scale.get()); sums.len()])
     }
 
-    /// Puts down two tiles.
+    /// Puts down two tiles and fetches those after them.
     fn refill(
         &self,
         tiles: [Tile<'a, 'b>; 2],
-        rows: Rows<'b>,
-        fetched: [super::tile::Fetched<'b>; 2],
+        next: &[Registers<'b>; 2],
+        [now, later]: [Rows<'b>; 2],
     ) -> Result<(), KernelError> {
-        for (tile, fetched) in tiles.into_iter().zip(fetched) {
-            self.put(tile, rows, fetched)?;
+        for (tile, registers) in tiles.into_iter().zip(next) {
+            self.put(tile, now, registers)?;
+            self.fetch(tile, later, registers)?;
         }
         self.b.barrier();
         Ok(())
@@ -126,22 +128,22 @@ impl<'a, 'b> Frame<'a, 'b> {
         let weights: Vec<Shared<'b>> =
             kinds.iter().map(|kind| self.weights(["score_gradients", "probabilities"][*kind])).collect();
         let keys = Rows { head: self.head, first: self.first, end: self.keys };
-        own.into_iter().try_for_each(|tile| self.fill(tile, keys))?;
         let walk = self.walk();
+        let next = others.map(|tile| self.registers(tile));
         let first = Rows { head: walk.first_head, first: walk.start, end: self.queries };
-        others.into_iter().try_for_each(|tile| self.fill(tile, first))?;
+        let second = self.queries_of(&walk, b.constant(1_u32));
+        (0..2).try_for_each(|i| self.fetch(others[i], second, &next[i]))?;
+        self.fill(&[(own[0], keys), (own[1], keys), (others[0], first), (others[1], first)])?;
         let sums: Vec<_> = kinds.iter().map(|_| self.sums()).collect();
         b.barrier();
         let mut outcome = Ok(());
         b.for_("turn", (0_u32, walk.tiles[1]), 1_u32, |number| {
             let turn = || -> Result<(), KernelError> {
-                let now = self.queries_of(&walk, number);
-                let next = self.queries_of(&walk, (number + 1).native_min(walk.tiles[1] - 1));
+                let [now, soon, later] = [0, 1, 2].map(|n| self.queries_of(&walk, number + n));
                 let queries: Vec<Expr<'b>> =
                     self.columns().into_iter().map(|column| now.first + column).collect();
                 let statistics = queries.iter().map(|query| self.statistics(saved, now.head, *query));
                 let statistics = statistics.collect::<Result<Vec<_>, _>>()?;
-                let fetched = [self.fetch(others[0], next)?, self.fetch(others[1], next)?];
                 let scores = self.products(own[0].shared, others[0].shared);
                 let dps = self.products(own[1].shared, others[1].shared);
                 for (i, row) in self.rows().into_iter().enumerate() {
@@ -161,7 +163,7 @@ impl<'a, 'b> Frame<'a, 'b> {
                     self.weigh(sums, *weights, others[*kind].shared);
                 }
                 b.barrier();
-                self.refill(others, next, fetched)
+                self.refill(others, &next, [soon, later])
             };
             outcome = turn();
         });
@@ -184,12 +186,15 @@ impl<'a, 'b> Frame<'a, 'b> {
         Walk { first_head: self.head * group, start, tiles: [tiles, tiles * group] }
     }
 
+    /// The queries of a tile, or of the last one.
     fn queries_of(&self, walk: &Walk<'b>, number: Expr<'b>) -> Rows<'b> {
         let end = self.queries;
         if self.a.shape.group() == 1 {
             return Rows { head: self.head, first: walk.start + number * self.geometry.columns, end };
         }
-        let (member, tile) = (number / walk.tiles[0], number % walk.tiles[0]);
+        let per_head = walk.tiles[0].native_max(1_u32);
+        let number = number.native_min(walk.tiles[1].native_max(1_u32) - 1);
+        let (member, tile) = (number / per_head, number % per_head);
         Rows { head: walk.first_head + member, first: walk.start + tile * self.geometry.columns, end }
     }
 }

@@ -140,6 +140,10 @@ struct Frame<'a, 'b> {
     a: &'a Attention,
     geometry: Geometry,
     is_hardware: bool,
+    /// Most turns of a loop that are written out.
+    written_out: u32,
+    /// Whether the values of a forward tile lie beside its keys.
+    has_both: bool,
     views: &'a Views,
     buffers: &'a Buffers<'b>,
     /// Queries and keys of a sequence.
@@ -175,8 +179,8 @@ fn instance(
     let total = (s.batch * heads * blocks) as u64;
     let views = Views::new(l, a, results);
     let b = Builder::new(name.clone(), [geometry.invocations(), 1, 1]);
-    let (queries, keys) = (b.param("queries"), b.param("keys"));
-    let (blocks_word, total_word) = (b.param("blocks"), b.param("total"));
+    let [queries, keys, heads_word, blocks_word, total_word] =
+        ["queries", "keys", "heads", "blocks", "total"].map(|name| b.param(name));
     let mut buffers = Buffers::new(&b, l, &views.sights());
     for (result, view) in &views.results {
         buffers.result(l, *result, sight(view).1.is_some());
@@ -184,12 +188,25 @@ fn instance(
     let id = b.flat_workgroup_id().named("id");
     let mut outcome = Ok(());
     b.if_uniform(id.lt(total_word), || {
-        let (head, block) = ((id / blocks_word).named("head"), id % blocks_word);
-        let first = (block * geometry.rows).named("first");
-        let is_hardware = target.is_hardware;
-        let (views, buffers) = (&views, &buffers);
-        let place = place(&b, geometry, is_hardware);
-        let frame = Frame { b: &b, a, geometry, is_hardware, views, buffers, queries, keys, head, first, place };
+        let (head, block) = ((id % heads_word).named("head"), id / heads_word);
+        // Blocks with much to do come first: under a causal mask the last queries and the first keys.
+        let is_reversed = a.mask.causal && a.variant != AttentionVariant::GradKeyValue;
+        let block = if is_reversed { blocks_word - 1 - block } else { block };
+        let frame = Frame {
+            b: &b,
+            a,
+            geometry,
+            is_hardware: target.is_hardware,
+            written_out: written_out(geometry, a, target),
+            has_both: geometry.has_both(s.width as u32, target),
+            views: &views,
+            buffers: &buffers,
+            queries,
+            keys,
+            head,
+            first: (block * geometry.rows).named("first"),
+            place: place(&b, geometry, target.is_hardware),
+        };
         outcome = match (a.variant, &views.saved) {
             (AttentionVariant::GradKeyValue, Some(saved)) => frame.grad_key_value(saved),
             (_, Some(saved)) => frame.grad_query(saved),
@@ -198,9 +215,19 @@ fn instance(
     });
     outcome?;
     let parameters =
-        [s.queries, s.keys, blocks].map(|n| n as u32).into_iter().chain([total as u32]).collect();
+        [s.queries, s.keys, s.batch * heads, blocks].map(|n| n as u32).into_iter().chain([total as u32]).collect();
     let groups = fold_groups(total, target)?;
     Draft { name, bindings: buffers.slots(), parameters, groups }.finish(b, target)
+}
+
+/// How many turns of a loop are written out: on hardware straight code schedules best as long as it stays in the instruction
+/// cache, on software drivers code size costs compilation.
+fn written_out(g: Geometry, a: &Attention, target: &Target) -> u32 {
+    match target.is_hardware {
+        false => 2,
+        true if choose::Work::new(g, a).is_long() => 4,
+        true => 8,
+    }
 }
 
 /// Place of an invocation. On hardware a subgroup covers 4 rows and 8 columns, such that pairs of neighbours and pairs two

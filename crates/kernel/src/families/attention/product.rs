@@ -50,7 +50,7 @@ impl<'b> Frame<'_, 'b> {
     /// Calls `one` for `0..count`, several at a turn where they divide the count.
     fn in_turns(&self, name: &str, count: u32, one: impl Fn(Expr<'b>)) {
         let b = self.b;
-        let most = self.written_out();
+        let most = self.written_out;
         let unroll = (1..=most).rev().find(|n| count.is_multiple_of(*n)).unwrap_or(1);
         if count <= most {
             (0..count).for_each(|i| one(b.constant(i)));

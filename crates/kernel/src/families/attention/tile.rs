@@ -8,12 +8,10 @@ use super::{Frame, sight};
 use crate::KernelError;
 use crate::families::contract::point;
 use crate::families::contract::view::View;
-use crate::kir::{Expr, Shared, Type};
+use crate::kir::{Expr, Shared, Type, Var};
 
-/// Most turns of a loop that are written out on hardware, where straight code schedules best.
-const WRITTEN_OUT_HARDWARE: u32 = 8;
-/// The same on software drivers, where code size costs compilation.
-const WRITTEN_OUT_SOFTWARE: u32 = 2;
+/// Most quadruples of a tile that an invocation keeps in registers.
+const MOST_REGISTERS: u32 = 16;
 
 /// Rows of a head: which head, first row, number of rows there are.
 #[derive(Clone, Copy)]
@@ -34,16 +32,19 @@ pub(super) struct Tile<'a, 'b> {
     factor: Option<f32>,
 }
 
-/// Quadruples of a tile in registers, if there are any.
-pub(super) type Fetched<'b> = Option<Vec<Expr<'b>>>;
+impl<'a, 'b> Tile<'a, 'b> {
+    /// The same place for other rows.
+    pub(super) fn of(self, view: &'a View) -> Self {
+        Tile { view, factor: None, ..self }
+    }
+}
+
+/// Registers for the invocation's share of a tile; none on software drivers, where waiting for memory is no matter.
+pub(super) type Registers<'b> = Option<Vec<Var<'b>>>;
 
 impl<'a, 'b> Frame<'a, 'b> {
     pub(super) fn width(&self) -> u32 {
         self.a.shape.width as u32
-    }
-
-    pub(super) fn written_out(&self) -> u32 {
-        if self.is_hardware { WRITTEN_OUT_HARDWARE } else { WRITTEN_OUT_SOFTWARE }
     }
 
     /// A tile of so many rows.
@@ -57,29 +58,44 @@ impl<'a, 'b> Frame<'a, 'b> {
         Tile { shared, count, view, factor }
     }
 
-    /// Fills a tile.
-    pub(super) fn fill(&self, tile: Tile<'a, 'b>, rows: Rows<'b>) -> Result<(), KernelError> {
-        let fetched = self.fetch(tile, rows)?;
-        self.put(tile, rows, fetched)
+    /// Fills tiles; on hardware all loads are under way before the first is waited for.
+    pub(super) fn fill(&self, tiles: &[(Tile<'a, 'b>, Rows<'b>)]) -> Result<(), KernelError> {
+        let registers: Vec<Registers<'b>> = tiles.iter().map(|(tile, _)| self.registers(*tile)).collect();
+        for ((tile, rows), registers) in tiles.iter().zip(&registers) {
+            self.fetch(*tile, *rows, registers)?;
+        }
+        for ((tile, rows), registers) in tiles.iter().zip(&registers) {
+            self.put(*tile, *rows, registers)?;
+        }
+        Ok(())
     }
 
     fn turns(&self, tile: Tile<'a, 'b>) -> u32 {
         (tile.count * quads(self.width())).div_ceil(self.geometry.invocations())
     }
 
-    /// Loads what the invocation puts down later; nothing on software drivers, where waiting for memory is no matter.
-    pub(super) fn fetch(&self, tile: Tile<'a, 'b>, rows: Rows<'b>) -> Result<Fetched<'b>, KernelError> {
+    /// Registers for a tile.
+    pub(super) fn registers(&self, tile: Tile<'a, 'b>) -> Registers<'b> {
         let turns = self.turns(tile);
-        if !self.is_hardware || turns > 2 * WRITTEN_OUT_HARDWARE {
-            return Ok(None);
-        }
+        let zero = || self.b.zero(Type::F32X4);
+        (self.is_hardware && turns <= MOST_REGISTERS)
+            .then(|| (0..turns).map(|_| self.b.var("fetched", zero())).collect())
+    }
+
+    /// Loads into registers what the invocation puts down later.
+    pub(super) fn fetch(
+        &self,
+        tile: Tile<'a, 'b>,
+        rows: Rows<'b>,
+        registers: &Registers<'b>,
+    ) -> Result<(), KernelError> {
         let last = tile.count * quads(self.width()) - 1;
         let is_whole = (last + 1).is_multiple_of(self.geometry.invocations());
-        let one = |turn: u32| {
+        for (turn, register) in (0..).zip(registers.iter().flatten()) {
             let [row, quad] = self.spot(turn, if is_whole { None } else { Some(last) });
-            self.element(tile, rows, (row, quad))
-        };
-        (0..turns).map(one).collect::<Result<Vec<_>, _>>().map(Some)
+            register.set(self.element(tile, rows, (row, quad))?);
+        }
+        Ok(())
     }
 
     /// Row and quadruple of the invocation's element of a turn, at most the last one if there is one.
@@ -103,14 +119,14 @@ impl<'a, 'b> Frame<'a, 'b> {
         &self,
         tile: Tile<'a, 'b>,
         rows: Rows<'b>,
-        fetched: Fetched<'b>,
+        registers: &Registers<'b>,
     ) -> Result<(), KernelError> {
         let (b, per_row, step) = (self.b, quads(self.width()), self.geometry.invocations());
         let (total, turns, lane) = (tile.count * per_row, self.turns(tile), b.local_index());
         let place = |[row, quad]: [Expr<'b>; 2]| row * stride(self.width()) + quad;
-        if let Some(values) = fetched {
-            for (turn, value) in (0..).zip(values) {
-                let store = || tile.shared.store(place(self.spot(turn, None)), value);
+        if let Some(registers) = registers {
+            for (turn, register) in (0..).zip(registers) {
+                let store = || tile.shared.store(place(self.spot(turn, None)), register.get());
                 if (turn + 1) * step <= total { store() } else { b.if_((lane + turn * step).lt(total), store) }
             }
             return Ok(());
@@ -121,7 +137,7 @@ impl<'a, 'b> Frame<'a, 'b> {
             let value = self.element(tile, rows, (spot[0], spot[1]));
             outcome = outcome.clone().and(value.map(|value| tile.shared.store(place(spot), value)));
         };
-        if turns > self.written_out() {
+        if turns > self.written_out {
             b.for_("s", (lane, total), step, one);
             return outcome;
         }
