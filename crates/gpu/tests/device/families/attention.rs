@@ -29,14 +29,14 @@ fn attention_has_equal_results_in_every_geometry() {
         let (full, causal) = (AttentionMask::FULL, AttentionMask::CAUSAL);
         let local = AttentionMask { causal: false, window: Some(9) };
         let problems = [
-            ([1, 4, 2, 77, 83, 32], causal, None),
-            ([2, 2, 2, 9, 75, 20], full, Some(vec![9, 75])),
-            ([1, 3, 1, 70, 37, 33], local, None),
+            ([1, 4, 2, 77, 83, 16], causal, None),
+            ([2, 2, 2, 9, 75, 12], full, Some(vec![9, 75])),
+            ([1, 3, 1, 70, 37, 9], local, None),
         ];
         let problems = problems.map(|(extents, mask, bias)| Problem { extents, mask, bias });
         for (number, geometry) in Geometry::all().into_iter().enumerate() {
             let mut all = Vec::new();
-            for (name, l, operands) in problems.iter().flat_map(loops) {
+            for (name, l, operands) in loops(&problems[number % problems.len()]) {
                 let LoopKind::Attention(a) = l.kind.clone() else { continue };
                 for target in targets(&a, geometry, device.target()) {
                     // A sample of the geometries suffices for the differences of software drivers.

@@ -76,10 +76,7 @@ impl Geometry {
     pub fn fits(self, a: &Attention, target: &Target) -> bool {
         let width = a.shape.width as u32;
         let invocations = target.max_invocations.min(target.max_workgroup_size[0]);
-        // The sums of the parts pass through a tile.
-        let merge = self.rows * self.wide * self.sum_count(width);
         self.invocations() <= invocations
-            && (self.parts(width) == 1 || merge <= self.columns * stride(width))
             && self.least_bytes(a.variant, width) <= target.max_workgroup_bytes
     }
 
@@ -112,13 +109,14 @@ impl Geometry {
         self.columns / self.wide
     }
 
-    /// Into how many parts the columns are split for the sums.
+    /// Into how many parts the columns are split for the sums, which pass through a tile when the parts are added.
     pub(super) fn parts(self, width: u32) -> u32 {
         let mut parts = 1;
         while self.wide.is_multiple_of(2 * parts) && self.wide / (2 * parts) >= quads(width) {
             parts *= 2;
         }
-        parts
+        let sums = self.rows * self.wide * quads(width).div_ceil(self.wide / parts);
+        if sums <= self.columns * stride(width) { parts } else { 1 }
     }
 
     /// Quadruples of a row's sums per invocation.
