@@ -71,7 +71,9 @@ fn options() -> Options {
             _ => {
                 let numbers = argument.trim_end_matches('c').split('x');
                 let numbers: Vec<usize> = numbers.map(|n| n.parse().unwrap()).collect();
-                options.shapes.push((argument.clone(), (numbers.try_into().unwrap(), argument.ends_with('c'))));
+                options
+                    .shapes
+                    .push((argument.clone(), (numbers.try_into().unwrap(), argument.ends_with('c'))));
             }
         }
     }

@@ -35,7 +35,8 @@ pub fn choose(a: &Attention, target: &Target) -> Result<Geometry, KernelError> {
     let best = if target.is_hardware {
         fitting.min_by_key(|g| estimate(*g, a, target))
     } else {
-        let rank = |g: &Geometry| SOFTWARE.iter().position(|[r, c, h, w]| *g == Geometry::new(*r, *c, *h, *w));
+        let rank =
+            |g: &Geometry| SOFTWARE.iter().position(|[r, c, h, w]| *g == Geometry::new(*r, *c, *h, *w));
         fitting.by_ref().filter(|g| rank(g).is_some()).min_by_key(rank)
     };
     best.ok_or_else(|| {

@@ -36,11 +36,8 @@ impl<'a, 'b> Frame<'a, 'b> {
         let (b, g, views) = (self.b, self.geometry, self.views);
         let queries = self.tile("queries", g.rows, (&views.q, Some(self.a.scale.get() * LOG2_E)));
         let keys = self.tile("keys", g.columns, (&views.k, None));
-        let values = if self.has_both {
-            self.tile("values", g.columns, (&views.v, None))
-        } else {
-            keys.of(&views.v)
-        };
+        let values =
+            if self.has_both { self.tile("values", g.columns, (&views.v, None)) } else { keys.of(&views.v) };
         let (next_keys, next_values) = (self.registers(keys), self.registers(values));
         let tiles = Tiles { queries, keys, values, next_keys, next_values };
         let softmax = self.softmax();

@@ -76,8 +76,7 @@ impl Geometry {
     pub fn fits(self, a: &Attention, target: &Target) -> bool {
         let width = a.shape.width as u32;
         let invocations = target.max_invocations.min(target.max_workgroup_size[0]);
-        self.invocations() <= invocations
-            && self.least_bytes(a.variant, width) <= target.max_workgroup_bytes
+        self.invocations() <= invocations && self.least_bytes(a.variant, width) <= target.max_workgroup_bytes
     }
 
     /// Whether the values of a forward tile lie beside its keys instead of in their place.

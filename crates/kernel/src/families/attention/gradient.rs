@@ -4,6 +4,7 @@
 //! on its way to registers meanwhile.
 
 use super::Frame;
+use super::product::Sums;
 use super::tile::{Registers, Rows, Tile};
 use crate::KernelError;
 use crate::families::contract::view::View;
@@ -29,6 +30,35 @@ struct Walk<'b> {
     start: Expr<'b>,
     /// Tiles of a head, tiles in all.
     tiles: [Expr<'b>; 2],
+}
+
+/// A block of queries: tiles of what it owns and of what it runs over, registers for the next of these.
+struct QueryBlock<'a, 'b> {
+    own: [Tile<'a, 'b>; 2],
+    others: [Tile<'a, 'b>; 2],
+    next: [Registers<'b>; 2],
+    weights: Shared<'b>,
+    /// Queries of the invocation.
+    queries: Vec<Expr<'b>>,
+    statistics: Vec<Statistics<'b>>,
+    sums: Sums<'b>,
+}
+
+/// A block of keys, in the same way.
+struct KeyBlock<'a, 'b> {
+    own: [Tile<'a, 'b>; 2],
+    others: [Tile<'a, 'b>; 2],
+    next: [Registers<'b>; 2],
+    results: Vec<KeyResult<'b>>,
+    walk: Walk<'b>,
+}
+
+/// A gradient of a block of keys.
+struct KeyResult<'b> {
+    /// Number of the tile that is weighed: 0 for the gradient of keys, 1 of values.
+    kind: usize,
+    weights: Shared<'b>,
+    sums: Sums<'b>,
 }
 
 impl<'a, 'b> Frame<'a, 'b> {
@@ -71,33 +101,35 @@ impl<'a, 'b> Frame<'a, 'b> {
         let [now, later] = [start, start + g.columns].map(|first| self.keys_from(first));
         (0..2).try_for_each(|i| self.fetch(others[i], later, &next[i]))?;
         self.fill(&[(own[0], rows), (own[1], rows), (others[0], now), (others[1], now)])?;
-        let sums = self.sums();
+        let block = QueryBlock { own, others, next, weights, queries, statistics, sums: self.sums() };
         b.barrier();
         let mut outcome = Ok(());
-        b.for_("from", (start, end), g.columns, |from| {
-            let [now, later] = [from + g.columns, from + 2 * g.columns].map(|first| self.keys_from(first));
-            let turn = || -> Result<(), KernelError> {
-                let scores = self.products(own[0].shared, others[0].shared);
-                let dps = self.products(own[1].shared, others[1].shared);
-                for (i, row) in self.rows().into_iter().enumerate() {
-                    let one = |(j, column): (usize, Expr<'b>)| {
-                        let (score, dp, key) = (scores[i][j], dps[i][j], from + column);
-                        let (head, query, row) = (self.head, queries[i], statistics[i]);
-                        Ok(self.gradient(&Pair { head, query, key, score, dp, row })?[1])
-                    };
-                    let ds = self.columns().into_iter().enumerate().map(one);
-                    self.put_weights(weights, row, &ds.collect::<Result<Vec<_>, KernelError>>()?);
-                }
-                b.barrier();
-                self.weigh(&sums, weights, others[0].shared);
-                b.barrier();
-                self.refill(others, &next, [now, later])
-            };
-            outcome = turn();
-        });
+        b.for_("from", (start, end), g.columns, |from| outcome = self.tile_of_queries(&block, from));
         outcome?;
-        self.merge(&sums, others[0].shared);
-        self.store((0, rows), &sums, &vec![b.constant(self.a.scale.get()); sums.len()])
+        self.merge(&block.sums, others[0].shared);
+        let factors = vec![b.constant(self.a.scale.get()); block.sums.len()];
+        self.store((0, rows), &block.sums, &factors)
+    }
+
+    /// Takes in one tile of keys and values.
+    fn tile_of_queries(&self, block: &QueryBlock<'a, 'b>, from: Expr<'b>) -> Result<(), KernelError> {
+        let (b, step) = (self.b, self.geometry.columns);
+        let scores = self.products(block.own[0].shared, block.others[0].shared);
+        let dps = self.products(block.own[1].shared, block.others[1].shared);
+        for (i, row) in self.rows().into_iter().enumerate() {
+            let one = |(j, column): (usize, Expr<'b>)| {
+                let (score, dp, key) = (scores[i][j], dps[i][j], from + column);
+                let (head, query, row) = (self.head, block.queries[i], block.statistics[i]);
+                Ok(self.gradient(&Pair { head, query, key, score, dp, row })?[1])
+            };
+            let ds = self.columns().into_iter().enumerate().map(one);
+            self.put_weights(block.weights, row, &ds.collect::<Result<Vec<_>, KernelError>>()?);
+        }
+        b.barrier();
+        self.weigh(&block.sums, block.weights, block.others[0].shared);
+        b.barrier();
+        let following = [from + step, from + 2 * step].map(|first| self.keys_from(first));
+        self.refill(block.others, &block.next, following)
     }
 
     /// Puts down two tiles and fetches those after them.
@@ -123,10 +155,12 @@ impl<'a, 'b> Frame<'a, 'b> {
             self.tile("queries", g.columns, (&views.q, Some(self.a.scale.get() * LOG2_E))),
             self.tile("gradients", g.columns, (&saved[0], None)),
         ];
-        // Number of the tile that is weighed for each result (gradient of keys: 0, of values: 1).
-        let kinds: Vec<usize> = views.results.iter().map(|(result, _)| *result).collect();
-        let weights: Vec<Shared<'b>> =
-            kinds.iter().map(|kind| self.weights(["score_gradients", "probabilities"][*kind])).collect();
+        let result = |(kind, _): &(usize, View)| KeyResult {
+            kind: *kind,
+            weights: self.weights(["score_gradients", "probabilities"][*kind]),
+            sums: self.sums(),
+        };
+        let results: Vec<_> = views.results.iter().map(result).collect();
         let keys = Rows { head: self.head, first: self.first, end: self.keys };
         let walk = self.walk();
         let next = others.map(|tile| self.registers(tile));
@@ -134,47 +168,52 @@ impl<'a, 'b> Frame<'a, 'b> {
         let second = self.queries_of(&walk, b.constant(1_u32));
         (0..2).try_for_each(|i| self.fetch(others[i], second, &next[i]))?;
         self.fill(&[(own[0], keys), (own[1], keys), (others[0], first), (others[1], first)])?;
-        let sums: Vec<_> = kinds.iter().map(|_| self.sums()).collect();
         b.barrier();
+        let (tiles, block) = (walk.tiles[1], KeyBlock { own, others, next, results, walk });
         let mut outcome = Ok(());
-        b.for_("turn", (0_u32, walk.tiles[1]), 1_u32, |number| {
-            let turn = || -> Result<(), KernelError> {
-                let [now, soon, later] = [0, 1, 2].map(|n| self.queries_of(&walk, number + n));
-                let queries: Vec<Expr<'b>> =
-                    self.columns().into_iter().map(|column| now.first + column).collect();
-                let statistics = queries.iter().map(|query| self.statistics(saved, now.head, *query));
-                let statistics = statistics.collect::<Result<Vec<_>, _>>()?;
-                let scores = self.products(own[0].shared, others[0].shared);
-                let dps = self.products(own[1].shared, others[1].shared);
-                for (i, row) in self.rows().into_iter().enumerate() {
-                    let one = |j: usize| {
-                        let (head, query, key) = (now.head, queries[j], self.first + row);
-                        let (score, dp, row) = (scores[i][j], dps[i][j], statistics[j]);
-                        self.gradient(&Pair { head, query, key, score, dp, row })
-                    };
-                    let pairs = (0..queries.len()).map(one).collect::<Result<Vec<_>, _>>()?;
-                    for (kind, weights) in kinds.iter().zip(&weights) {
-                        let values = pairs.iter().map(|[p, ds]| [*ds, *p][*kind]);
-                        self.put_weights(*weights, row, &values.collect::<Vec<_>>());
-                    }
-                }
-                b.barrier();
-                for ((kind, weights), sums) in kinds.iter().zip(&weights).zip(&sums) {
-                    self.weigh(sums, *weights, others[*kind].shared);
-                }
-                b.barrier();
-                self.refill(others, &next, [soon, later])
-            };
-            outcome = turn();
-        });
+        b.for_("turn", (0_u32, tiles), 1_u32, |turn| outcome = self.tile_of_key_values(&block, saved, turn));
         outcome?;
-        for (n, (kind, sums)) in kinds.iter().zip(&sums).enumerate() {
-            self.merge(sums, others[0].shared);
+        for (n, result) in block.results.iter().enumerate() {
+            self.merge(&result.sums, others[0].shared);
             // Queries carry the base of the exponentials besides the scale.
-            let factor = b.constant([LN_2, 1.0_f32][*kind]);
-            self.store((n, keys), sums, &vec![factor; sums.len()])?;
+            let factor = b.constant([LN_2, 1.0_f32][result.kind]);
+            self.store((n, keys), &result.sums, &vec![factor; result.sums.len()])?;
         }
         Ok(())
+    }
+
+    /// Takes in one tile of queries and gradients of their results.
+    fn tile_of_key_values(
+        &self,
+        block: &KeyBlock<'a, 'b>,
+        saved: &[View; 3],
+        turn: Expr<'b>,
+    ) -> Result<(), KernelError> {
+        let (b, own, others) = (self.b, block.own, block.others);
+        let [now, soon, later] = [0, 1, 2].map(|n| self.queries_of(&block.walk, turn + n));
+        let queries: Vec<Expr<'b>> = self.columns().into_iter().map(|column| now.first + column).collect();
+        let statistics = queries.iter().map(|query| self.statistics(saved, now.head, *query));
+        let statistics = statistics.collect::<Result<Vec<_>, _>>()?;
+        let scores = self.products(own[0].shared, others[0].shared);
+        let dps = self.products(own[1].shared, others[1].shared);
+        for (i, row) in self.rows().into_iter().enumerate() {
+            let one = |j: usize| {
+                let (head, query, key) = (now.head, queries[j], self.first + row);
+                let (score, dp, row) = (scores[i][j], dps[i][j], statistics[j]);
+                self.gradient(&Pair { head, query, key, score, dp, row })
+            };
+            let pairs = (0..queries.len()).map(one).collect::<Result<Vec<_>, _>>()?;
+            for result in &block.results {
+                let values = pairs.iter().map(|[p, ds]| [*ds, *p][result.kind]);
+                self.put_weights(result.weights, row, &values.collect::<Vec<_>>());
+            }
+        }
+        b.barrier();
+        for result in &block.results {
+            self.weigh(&result.sums, result.weights, others[result.kind].shared);
+        }
+        b.barrier();
+        self.refill(others, &block.next, [soon, later])
     }
 
     fn walk(&self) -> Walk<'b> {

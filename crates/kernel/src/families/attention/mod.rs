@@ -76,7 +76,8 @@ pub fn realise_with(l: &Loop, target: &Target, geometry: Geometry) -> Result<Rea
     } else {
         all.into_iter().map(|result| vec![result]).collect()
     };
-    let dispatches = parts.iter().map(|results| instance(l, (a, geometry), results, target)).collect::<Result<_, _>>()?;
+    let dispatches =
+        parts.iter().map(|results| instance(l, (a, geometry), results, target)).collect::<Result<_, _>>()?;
     Ok(Realisation { dispatches, scratch: Vec::new() })
 }
 
@@ -214,8 +215,11 @@ fn instance(
         };
     });
     outcome?;
-    let parameters =
-        [s.queries, s.keys, s.batch * heads, blocks].map(|n| n as u32).into_iter().chain([total as u32]).collect();
+    let parameters = [s.queries, s.keys, s.batch * heads, blocks]
+        .map(|n| n as u32)
+        .into_iter()
+        .chain([total as u32])
+        .collect();
     let groups = fold_groups(total, target)?;
     Draft { name, bindings: buffers.slots(), parameters, groups }.finish(b, target)
 }

@@ -5,8 +5,8 @@
 
 use super::Frame;
 use super::geometry::{quads, stride};
-use super::tile::Rows;
 use super::sight;
+use super::tile::Rows;
 use crate::KernelError;
 use crate::families::contract::point;
 use crate::kir::{Expr, Lanes, Scalar, Shared, Type, Var};

@@ -100,8 +100,7 @@ impl<'a, 'b> Frame<'a, 'b> {
 
     /// Row and quadruple of the invocation's element of a turn, at most the last one if there is one.
     fn spot(&self, turn: u32, last: Option<u32>) -> [Expr<'b>; 2] {
-        let (lane, per_row, step) =
-            (self.b.local_index(), quads(self.width()), self.geometry.invocations());
+        let (lane, per_row, step) = (self.b.local_index(), quads(self.width()), self.geometry.invocations());
         match last {
             None if step.is_multiple_of(per_row) => {
                 [lane / per_row + turn * (step / per_row), lane % per_row]
@@ -127,7 +126,11 @@ impl<'a, 'b> Frame<'a, 'b> {
         if let Some(registers) = registers {
             for (turn, register) in (0..).zip(registers) {
                 let store = || tile.shared.store(place(self.spot(turn, None)), register.get());
-                if (turn + 1) * step <= total { store() } else { b.if_((lane + turn * step).lt(total), store) }
+                if (turn + 1) * step <= total {
+                    store()
+                } else {
+                    b.if_((lane + turn * step).lt(total), store)
+                }
             }
             return Ok(());
         }
