@@ -8,7 +8,7 @@
 //! Invariants: every element of every result is written, whatever the sizes; no load or store outside a binding's range;
 //! reductions have a fixed order; workgroup counts respect the target by folding over two dimensions.
 
-mod attention;
+pub mod attention;
 pub mod contract;
 mod emit;
 mod map;
@@ -16,7 +16,6 @@ mod row;
 mod scatter;
 mod update;
 
-pub use attention::realise_attention;
 pub use emit::limits;
 pub use map::realise_map;
 pub use row::{RowRealisation, realise_row, realise_row_as};
@@ -80,6 +79,6 @@ pub fn realise(l: &Loop, target: &Target) -> Result<Realisation, KernelError> {
         LoopKind::Scatter(_) => realise_scatter(l, target),
         LoopKind::Update(_) => realise_update(l, target),
         LoopKind::Contract(_) => contract::realise(l, target),
-        LoopKind::Attention(_) => realise_attention(l, target),
+        LoopKind::Attention(_) => attention::realise(l, target),
     }
 }

@@ -1,7 +1,9 @@
-//! `exp`, `log`, and what is made of `exp`: `sigmoid`, `tanh`.
+//! `exp`, `exp2`, `log`, and what is made of `exp`: `sigmoid`, `tanh`.
 //!
 //! * `exp`: x = n ln 2 + r with |r| <= 0.35, ln 2 split so that n times its high part is exact; e^r = 1 + r + r^2 q(r);
 //!   scaling by 2^n in two factors, so that overflow and gradual underflow come out of the multiplication.
+//! * `exp2`: x = n + r with |r| <= 1/2, by adding 1.5 2^23 + 127, whose lowest byte is then the exponent n + 127 of the
+//!   result; the magnitude of the sum, which is positive, keeps drivers from taking the number away again.
 //! * `log`: x = 2^n m with m in [sqrt 1/2, sqrt 2), f = m - 1; log m = f - f^2/2 + f^3 q(f). A denormal argument is
 //!   its bit pattern, as an integer, times 2^-149.
 //! * `tanh`: x + x^3 q(x^2) below 0.55, above 1 - 2 / (e^2x + 1).
@@ -40,6 +42,29 @@ pub fn exp(x: f32) -> f32 {
     let first = f32::from_bits(((half + 127) << 23) as u32);
     let second = f32::from_bits(((n - half + 127) << 23) as u32);
     if x.is_nan() { x } else { (y * first) * second }
+}
+
+/// Needs nothing.
+pub(super) const EXP2: &str = "\
+fn gf_exp2(x: f32) -> f32 {
+    let z = x + 12583039.0f;
+    let r = x - (abs(z) - 12583039.0f);
+    let a = ((0.00015594678f * r + 0.0013406643f) * r + 0.009617693f) * r + 0.055503104f;
+    let y = ((a * r + 0.24022653f) * r + 0.69314724f) * r + 1.0f;
+    let far = select(0.0f, bitcast<f32>(0x7f800000u), x > 0.0f);
+    return select(y * bitcast<f32>(bitcast<u32>(z) << 23u), far, abs(x) > 126.5f);
+}
+";
+
+/// `2^x`: the twin of `gf_exp2`.
+#[inline]
+pub fn exp2(x: f32) -> f32 {
+    let z = x + 12_583_039.0;
+    let r = x - (z.abs() - 12_583_039.0);
+    let a = ((0.000_155_946_78 * r + 0.001_340_664_3) * r + 0.009_617_693) * r + 0.055_503_104;
+    let y = ((a * r + 0.240_226_53) * r + 0.693_147_24) * r + 1.0;
+    let far = if x > 0.0 { f32::INFINITY } else { 0.0 };
+    if x.abs() > 126.5 { far } else { y * f32::from_bits(z.to_bits() << 23) }
 }
 
 /// Needs nothing.

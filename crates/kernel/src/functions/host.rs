@@ -4,7 +4,7 @@
 //! `cos` and `pow` are branch-free and vectorise.
 
 pub use super::erf::erf;
-pub use super::exponential::{exp, log, sigmoid, tanh};
+pub use super::exponential::{exp, exp2, log, sigmoid, tanh};
 pub use super::power::pow;
 pub use super::root::{rsqrt, sqrt};
 pub use super::trigonometric::{cos, sin};

@@ -192,6 +192,7 @@ fn math(fun: MathFunction, first: Value, second: Option<Value>) -> Value {
         (MathFunction::Min, Value::F(a), Some(Value::F(b))) => Value::F(a.min(b)),
         (MathFunction::Max, Value::F(a), Some(Value::F(b))) => Value::F(a.max(b)),
         (MathFunction::Max, Value::U(a), Some(Value::U(b))) => Value::U(a.max(b)),
+        (MathFunction::Abs, Value::F(a), None) => Value::F(a.abs()),
         (MathFunction::Floor, Value::F(a), None) => Value::F(a.floor()),
         (MathFunction::Sqrt, Value::F(a), None) => Value::F(a.sqrt()),
         (MathFunction::InverseSqrt, Value::F(a), None) => Value::F(1.0 / a.sqrt()),
@@ -245,6 +246,7 @@ fn floats(op: BinaryOperator, a: f32, b: f32) -> Value {
         BinaryOperator::Multiply => Value::F(a * b),
         BinaryOperator::Divide => Value::F(a / b),
         BinaryOperator::Less => Value::B(a < b),
+        BinaryOperator::Greater => Value::B(a > b),
         BinaryOperator::Equal => Value::B(a == b),
         _ => panic!("{op:?} of f32"),
     }

@@ -81,8 +81,9 @@ fn erf_f64(x: f64) -> f64 {
     (1.0 - (-a * a).exp() / (std::f64::consts::PI.sqrt() * (a + tail))).copysign(x)
 }
 
-const ROWS: [Row; 9] = [
+const ROWS: [Row; 10] = [
     (Function::Exp, host::exp, f64::exp, |_| true, 1.1),
+    (Function::Exp2, host::exp2, f64::exp2, |x| x.abs() < 126.5, 1.3),
     (Function::Log, host::log, f64::ln, |x| x > 0.0, 1.0),
     (Function::Sin, host::sin, f64::sin, |_| true, 2.0),
     (Function::Cos, host::cos, f64::cos, |_| true, 2.0),
@@ -140,11 +141,26 @@ fn same(a: f32, b: f32) -> bool {
 
 #[test]
 fn special_values() {
-    let rows: [Cases; 9] = [
+    let rows: [Cases; 10] = [
         (
             "exp",
             host::exp,
             &[(INF, INF), (-INF, 0.0), (-0.0, 1.0), (89.0, INF), (0.0, 1.0), (-104.0, 0.0), (1e-40, 1.0)],
+        ),
+        (
+            "exp2",
+            host::exp2,
+            &[
+                (INF, INF),
+                (-INF, 0.0),
+                (-0.0, 1.0),
+                (127.0, INF),
+                (-126.5, 0.0),
+                (f32::MIN, 0.0),
+                (126.0, 8.507_059e37),
+                (-126.0, f32::MIN_POSITIVE),
+                (1e-40, 1.0),
+            ],
         ),
         (
             "log",

@@ -79,6 +79,8 @@ macro_rules! function_methods {
 function_methods! {
     /// `e^x` by [`Function::Exp`].
     exp Exp;
+    /// `2^x` by [`Function::Exp2`].
+    exp2 Exp2;
     /// Natural logarithm by [`Function::Log`].
     log Log;
     /// Sine by [`Function::Sin`].

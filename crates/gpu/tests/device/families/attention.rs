@@ -2,9 +2,10 @@
 
 use super::harness::{Case, run, with_device};
 use crate::attention::{Problem, loops, problems};
+use griffinfly_compile::kernel::families::attention::{Geometry, realise_with};
 use griffinfly_compile::kernel::families::realise;
 use griffinfly_gpu::Device;
-use griffinfly_ir::loops::AttentionMask;
+use griffinfly_ir::loops::{Attention, AttentionMask, AttentionVariant, Loop, LoopKind};
 use griffinfly_ir::target::Target;
 
 fn cases(problem: &Problem, target: &Target) -> Vec<Case> {
@@ -20,7 +21,51 @@ fn attention_equals_the_interpreter() {
     });
 }
 
-/// Every layout of a workgroup, by targets with less and less memory; groups beyond one dimension.
+/// Every geometry, with the code for hardware and for software drivers, against the interpreter; forward loops also in the
+/// least memory.
+#[test]
+fn attention_has_equal_results_in_every_geometry() {
+    with_device(|device| {
+        let (full, causal) = (AttentionMask::FULL, AttentionMask::CAUSAL);
+        let local = AttentionMask { causal: false, window: Some(9) };
+        let problems = [
+            ([1, 4, 2, 77, 83, 16], causal, None),
+            ([2, 2, 2, 9, 75, 12], full, Some(vec![9, 75])),
+            ([1, 3, 1, 70, 37, 9], local, None),
+        ];
+        let problems = problems.map(|(extents, mask, bias)| Problem { extents, mask, bias });
+        for (number, geometry) in Geometry::all().into_iter().enumerate() {
+            let mut all = Vec::new();
+            for (name, l, operands) in loops(&problems[number % problems.len()]) {
+                let LoopKind::Attention(a) = l.kind.clone() else { continue };
+                for target in targets(&a, geometry, device.target()) {
+                    // A sample of the geometries suffices for the differences of software drivers and of little memory.
+                    let is_plain = target.is_hardware
+                        && target.max_workgroup_bytes == device.target().max_workgroup_bytes;
+                    if !is_plain && number % 4 > 0 {
+                        continue;
+                    }
+                    let realise = |l: &Loop| realise_with(l, &target, geometry);
+                    all.push(Case::new(format!("{geometry} {name}"), l.clone(), operands.clone(), realise));
+                }
+            }
+            assert!(!all.is_empty() || geometry.invocations() > device.target().max_invocations);
+            run(device, &all);
+        }
+    });
+}
+
+/// Targets like a device: as hardware, as a software driver, and with little memory, as far as a geometry fits.
+fn targets(a: &Attention, geometry: Geometry, device: &Target) -> Vec<Target> {
+    let of = |is_hardware, max_workgroup_bytes| Target { is_hardware, max_workgroup_bytes, ..device.clone() };
+    let most = device.max_workgroup_bytes;
+    let least = (1..=most >> 8).map(|n| n << 8).find(|bytes| geometry.fits(a, &of(true, *bytes)));
+    let least = least.filter(|_| a.variant == AttentionVariant::Forward);
+    let all = [of(true, most), of(false, most)].into_iter().chain(least.map(|bytes| of(true, bytes)));
+    all.filter(|target| geometry.fits(a, target)).collect()
+}
+
+/// The default in less and less memory; groups beyond one dimension.
 #[test]
 fn attention_runs_in_little_memory() {
     with_device(|device| {
@@ -39,7 +84,7 @@ fn attention_runs_in_little_memory() {
                 }
             }
         }
-        assert!(names.len() > 9, "{names:?}");
+        assert!(names.len() > 6, "{names:?}");
         run(device, &all);
     });
 }

@@ -6,17 +6,30 @@
 //! | gradient of queries | queries, gradients of their results | the keys they see | `ds k` |
 //! | gradients of keys and values | keys and values of a key head | the queries that see them, query head by query head | `ds^T q`, `p^T dy` |
 //!
-//! What is owned lies in workgroup memory; what is run over passes through it tile by tile ([`tile`]), and so do the
-//! probabilities of a tile. No tensor of the size of the scores exists. Where a target has too few bindings for keys and
-//! values together, each has a dispatch of its own.
+//! What is owned lies in workgroup memory; what is run over passes through it tile by tile, and so do the probabilities of a
+//! tile. No tensor of the size of the scores exists. Where a target has too few bindings for keys and values together, each
+//! has a dispatch of its own.
 //!
-//! Invariants: tiles come in order and lanes are added in order, so sums have a fixed order; rows past the end repeat the
-//! last one or are zero and are never stored; what a query does not see has probability 0 by selection.
+//! | module | owns |
+//! |---|---|
+//! | `geometry`, `choose` | the closed table of layouts of a workgroup, the choice among them |
+//! | `tile`, `product` | tiles in workgroup memory; scores, weights and sums of an invocation |
+//! | `mask` | which pairs are seen, and their bias |
+//! | `forward`, `gradient` | the kernels |
+//!
+//! Invariants: tiles come in order and parts are added in order, so sums have a fixed order; rows past the end are zero and
+//! are never stored; what a query does not see has probability 0 by selection.
 
+mod choose;
 mod forward;
 mod geometry;
 mod gradient;
+mod mask;
+mod product;
 mod tile;
+
+pub use choose::choose;
+pub use geometry::Geometry;
 
 use super::contract::point::{Buffers, Sight};
 use super::contract::view::View;
@@ -24,7 +37,6 @@ use super::emit::{Draft, decompose, fold_groups, unsupported};
 use super::{Instance, Realisation};
 use crate::KernelError;
 use crate::kir::{Builder, Expr};
-use geometry::Geometry;
 use griffinfly_ir::loops::{Attention, AttentionVariant, Body, Loop, LoopKind};
 use griffinfly_ir::target::Target;
 use griffinfly_ir::types::DType;
@@ -32,14 +44,31 @@ use griffinfly_ir::types::DType;
 /// The group of axes along which elements of a head lie.
 const WIDTH: usize = 2;
 
-/// Realises an attention loop.
+/// Realises an attention loop by the default geometry.
 ///
 /// # Errors
 /// A loop of another kind, or one that needs more than the target allows.
-pub fn realise_attention(l: &Loop, target: &Target) -> Result<Realisation, KernelError> {
-    let LoopKind::Attention(a) = &l.kind else {
-        return Err(unsupported("attention", "the loop is no attention"));
-    };
+pub fn realise(l: &Loop, target: &Target) -> Result<Realisation, KernelError> {
+    let a = attention(l)?;
+    realise_with(l, target, choose(a, target)?)
+}
+
+fn attention(l: &Loop) -> Result<&Attention, KernelError> {
+    match &l.kind {
+        LoopKind::Attention(a) => Ok(a),
+        _ => Err(unsupported("attention", "the loop is no attention")),
+    }
+}
+
+/// Realises an attention loop by a given geometry.
+///
+/// # Errors
+/// As [`realise`]; also a geometry that the target cannot run.
+pub fn realise_with(l: &Loop, target: &Target, geometry: Geometry) -> Result<Realisation, KernelError> {
+    let a = attention(l)?;
+    if !geometry.fits(a, target) {
+        return Err(unsupported("attention", format!("{geometry} does not run on {}", target.name)));
+    }
     let all: Vec<usize> = (0..l.results.len()).collect();
     let together = l.operands.len() + all.len() <= target.max_bindings as usize;
     let parts = if together || a.variant != AttentionVariant::GradKeyValue {
@@ -47,7 +76,8 @@ pub fn realise_attention(l: &Loop, target: &Target) -> Result<Realisation, Kerne
     } else {
         all.into_iter().map(|result| vec![result]).collect()
     };
-    let dispatches = parts.iter().map(|results| instance(l, a, results, target)).collect::<Result<_, _>>()?;
+    let dispatches =
+        parts.iter().map(|results| instance(l, (a, geometry), results, target)).collect::<Result<_, _>>()?;
     Ok(Realisation { dispatches, ..Realisation::default() })
 }
 
@@ -111,6 +141,10 @@ struct Frame<'a, 'b> {
     a: &'a Attention,
     geometry: Geometry,
     is_hardware: bool,
+    /// Most turns of a loop that are written out.
+    written_out: u32,
+    /// Whether the values of a forward tile lie beside its keys.
+    has_both: bool,
     views: &'a Views,
     buffers: &'a Buffers<'b>,
     /// Queries and keys of a sequence.
@@ -119,11 +153,17 @@ struct Frame<'a, 'b> {
     /// Head of the workgroup, counted through all sequences; first row of its block.
     head: Expr<'b>,
     first: Expr<'b>,
+    /// Place of the invocation: (y, x).
+    place: (Expr<'b>, Expr<'b>),
 }
 
-fn instance(l: &Loop, a: &Attention, results: &[usize], target: &Target) -> Result<Instance, KernelError> {
+fn instance(
+    l: &Loop,
+    (a, geometry): (&Attention, Geometry),
+    results: &[usize],
+    target: &Target,
+) -> Result<Instance, KernelError> {
     let s = a.shape;
-    let geometry = Geometry::choose(a, target)?;
     let what = match (a.variant, results) {
         (AttentionVariant::Forward, _) => "",
         (AttentionVariant::GradQuery, _) => " dq",
@@ -140,8 +180,8 @@ fn instance(l: &Loop, a: &Attention, results: &[usize], target: &Target) -> Resu
     let total = (s.batch * heads * blocks) as u64;
     let views = Views::new(l, a, results);
     let b = Builder::new(name.clone(), [geometry.invocations(), 1, 1]);
-    let (queries, keys) = (b.param("queries"), b.param("keys"));
-    let (blocks_word, total_word) = (b.param("blocks"), b.param("total"));
+    let [queries, keys, heads_word, blocks_word, total_word] =
+        ["queries", "keys", "heads", "blocks", "total"].map(|name| b.param(name));
     let mut buffers = Buffers::new(&b, l, &views.sights());
     for (result, view) in &views.results {
         buffers.result(l, *result, sight(view).1.is_some());
@@ -149,11 +189,25 @@ fn instance(l: &Loop, a: &Attention, results: &[usize], target: &Target) -> Resu
     let id = b.flat_workgroup_id().named("id");
     let mut outcome = Ok(());
     b.if_uniform(id.lt(total_word), || {
-        let (head, block) = ((id / blocks_word).named("head"), id % blocks_word);
-        let first = (block * geometry.rows).named("first");
-        let is_hardware = target.is_hardware;
-        let (views, buffers) = (&views, &buffers);
-        let frame = Frame { b: &b, a, geometry, is_hardware, views, buffers, queries, keys, head, first };
+        let (head, block) = ((id % heads_word).named("head"), id / heads_word);
+        // Blocks with much to do come first: under a causal mask the last queries and the first keys.
+        let is_reversed = a.mask.causal && a.variant != AttentionVariant::GradKeyValue;
+        let block = if is_reversed { blocks_word - 1 - block } else { block };
+        let frame = Frame {
+            b: &b,
+            a,
+            geometry,
+            is_hardware: target.is_hardware,
+            written_out: written_out(geometry, a, target),
+            has_both: geometry.has_both(s.width as u32, target),
+            views: &views,
+            buffers: &buffers,
+            queries,
+            keys,
+            head,
+            first: (block * geometry.rows).named("first"),
+            place: place(&b, geometry, target.is_hardware),
+        };
         outcome = match (a.variant, &views.saved) {
             (AttentionVariant::GradKeyValue, Some(saved)) => frame.grad_key_value(saved),
             (_, Some(saved)) => frame.grad_query(saved),
@@ -161,10 +215,36 @@ fn instance(l: &Loop, a: &Attention, results: &[usize], target: &Target) -> Resu
         };
     });
     outcome?;
-    let parameters =
-        [s.queries, s.keys, blocks].map(|n| n as u32).into_iter().chain([total as u32]).collect();
+    let parameters = [s.queries, s.keys, s.batch * heads, blocks]
+        .map(|n| n as u32)
+        .into_iter()
+        .chain([total as u32])
+        .collect();
     let groups = fold_groups(total, target)?;
     Draft { name, bindings: buffers.slots(), parameters, groups }.finish(b, target)
+}
+
+/// How many turns of a loop are written out: on hardware straight code schedules best as long as it stays in the instruction
+/// cache, on software drivers code size costs compilation.
+fn written_out(g: Geometry, a: &Attention, target: &Target) -> u32 {
+    match target.is_hardware {
+        false => 2,
+        true if choose::Work::new(g, a).is_long() => 4,
+        true => 8,
+    }
+}
+
+/// Place of an invocation. On hardware a subgroup covers 4 rows and 8 columns, such that pairs of neighbours and pairs two
+/// apart share them: then 128-bit reads of a tile take two passes instead of four.
+fn place(b: &Builder, g: Geometry, is_hardware: bool) -> (Expr<'_>, Expr<'_>) {
+    let lane = b.local_index();
+    if !is_hardware || !g.high.is_multiple_of(4) || !g.wide.is_multiple_of(8) {
+        return ((lane / g.wide).named("y"), (lane % g.wide).named("x"));
+    }
+    let (subgroup, across) = (lane / 32, g.wide / 8);
+    let y = (subgroup / across) * 4 + (((lane >> 4) & 1) * 2 + (lane & 1));
+    let x = (subgroup % across) * 8 + ((lane >> 1) & 7);
+    (y.named("y"), x.named("x"))
 }
 
 impl<'b> Frame<'_, 'b> {
