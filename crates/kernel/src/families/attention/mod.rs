@@ -28,6 +28,9 @@ mod mask;
 mod product;
 mod tile;
 
+#[cfg(test)]
+mod tests;
+
 pub use choose::choose;
 pub use geometry::Geometry;
 
