@@ -7,8 +7,9 @@
 #   DEVICE    auto, vulkan or host               TORCH   cuda or cpu
 #   MODES     eager,compile,graph                SAMPLES timed calls per cell
 #   WEIGHTS   a SmolLM2-135M checkpoint instead of drawn weights
-# Left in OUT: the records, strict.md, and results.json for `report`.
-# The record fast.json of PyTorch (TF32) is kept beside; it is of another contract, so `compare` does not mix it in.
+#   FAST      anything: PyTorch with TF32 too
+# Left in OUT: the records, strict.md, and results.json for `report`; with FAST also fast.md and fast.json, PyTorch with TF32
+# beside our strict programs.
 set -eu
 cd "$(dirname "$0")/.."
 out=${OUT:-target/bench} bench=${BENCH:-target/release/griffinfly-bench} python=${PYTHON:-python3}
@@ -33,4 +34,6 @@ theirs strict "$modes" "$samples"
   --out "$out/results.json" | tee "$out/strict.md"
 if [ -n "${FAST:-}" ]; then
   theirs fast "$modes" "$samples"
+  "$bench" compare "$out/griffinfly-strict.json" "$out/pytorch-fast.json" --oracle "$out/pytorch-f64.json" \
+    --out "$out/fast.json" | tee "$out/fast.md"
 fi

@@ -43,7 +43,7 @@ pub(crate) fn write(
         tensors.extend(workload.inputs(shape).into_iter().map(|input| encode_input(shape, input)));
     }
     let path = folder.join(name.file(size));
-    let json = |source| BenchError::Record { path: path.clone(), source };
+    let json = |source| BenchError::Record { path: path.clone(), source, place: String::new() };
     let config = workload.config().map_err(json)?;
     let text = serde_json::to_string(&Description { workload: name, size, weights, config }).map_err(json)?;
     std::fs::create_dir_all(folder).map_err(BenchError::io(folder))?;
@@ -113,7 +113,7 @@ impl Bundle {
         let file = safetensors::read(&path)?;
         let wrong = |reason: String| BenchError::File { path: path.clone(), reason };
         let text = file.metadata().get(KEY).ok_or_else(|| wrong(format!("has no metadata '{KEY}'")))?;
-        let json = |source| BenchError::Record { path: path.clone(), source };
+        let json = |source| BenchError::Record { path: path.clone(), source, place: String::new() };
         let found: Description = serde_json::from_str(text).map_err(json)?;
         let config = name.at(size).config().map_err(json)?;
         if (found.workload, found.size, &found.config) != (name, size, &config) {

@@ -15,11 +15,17 @@ pub(crate) enum BenchError {
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: std::io::Error },
     /// A record that means nothing.
-    #[error("{} is no record of results: {source}", path.display())]
-    Record { path: PathBuf, source: serde_json::Error },
+    #[error("{} is no record of results: {source}{place}", path.display())]
+    Record { path: PathBuf, source: serde_json::Error, place: String },
     /// A file that is not what it should be.
     #[error("{}: {reason}", path.display())]
     File { path: PathBuf, reason: String },
+    /// A cell of a record, or a row of a file of micro-benchmarks, that cannot be.
+    #[error("{}: {cell}: {reason}", path.display())]
+    Cell { path: PathBuf, cell: String, reason: String },
+    /// Records that do not belong on one page.
+    #[error("{}: {what} is {found}, in {} it is {known}", path.display(), other.display())]
+    Mixed { path: PathBuf, what: &'static str, found: String, other: PathBuf, known: String },
     /// Weights that are not those of the workload: everything that does not fit.
     #[error("{} does not fit: {}", path.display(), faults.join("; "))]
     Weights { path: PathBuf, faults: Vec<String> },
@@ -28,5 +34,9 @@ pub(crate) enum BenchError {
 impl BenchError {
     pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> BenchError + '_ {
         |source| BenchError::Io { path: path.to_owned(), source }
+    }
+
+    pub(crate) fn record(path: &Path) -> impl Fn(serde_json::Error) -> BenchError + '_ {
+        |source| BenchError::Record { path: path.to_owned(), source, place: String::new() }
     }
 }

@@ -19,6 +19,7 @@ mod demo;
 mod error;
 mod fill;
 mod gate;
+mod json;
 mod measure;
 mod number;
 mod plan;

@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), BenchError> {
             let stem = format!("{}.{}", name.text(), phase.text());
             let profile = profiled((name, *phase), arguments, (&bundle, &weights))?.under(roof);
             let path = arguments.out.join(format!("{stem}.json"));
-            let json = |source| BenchError::Record { path: path.clone(), source };
+            let json = BenchError::record(&path);
             let text = serde_json::to_string(&profile).map_err(json)?;
             for (ending, text) in [("json", text), ("trace.json", profile.trace()), ("txt", profile.table())]
             {

@@ -1,6 +1,7 @@
 //! Results as JSON: one record per run of an engine, which `bench/pytorch/run.py` writes too.
 
 use crate::error::BenchError;
+use crate::json;
 use crate::workload::{Name, Size};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -21,8 +22,18 @@ pub(crate) enum Precision {
     F64,
 }
 
+impl Precision {
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Precision::Strict => "strict",
+            Precision::Fast => "fast",
+            Precision::F64 => "f64",
+        }
+    }
+}
+
 /// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Phase {
     /// Forward at the full shape.
@@ -161,19 +172,11 @@ pub(crate) struct Clocks {
 
 impl Run {
     pub(crate) fn read(path: &Path) -> Result<Run, BenchError> {
-        let text = std::fs::read_to_string(path).map_err(BenchError::io(path))?;
-        let run: Run = serde_json::from_str(&text)
-            .map_err(|source| BenchError::Record { path: path.to_owned(), source })?;
-        if run.format == FORMAT {
-            return Ok(run);
-        }
-        let reason = format!("is of format {}, this program reads {FORMAT}", run.format);
-        Err(BenchError::File { path: path.to_owned(), reason })
+        json::read(path)
     }
 
     pub(crate) fn write(&self, path: &Path) -> Result<(), BenchError> {
-        let json = serde_json::to_string_pretty(self)
-            .map_err(|source| BenchError::Record { path: path.to_owned(), source })?;
+        let json = serde_json::to_string_pretty(self).map_err(BenchError::record(path))?;
         std::fs::write(path, json + "\n").map_err(BenchError::io(path))
     }
 }

@@ -5,13 +5,14 @@
 //! reference is what we are compared with.
 
 pub(crate) mod judge;
+mod ratio;
 pub(crate) mod report;
 mod results;
 mod tables;
 
 use crate::error::BenchError;
 use crate::gate::Limits;
-use crate::record::{Cell, Phase, Run, quartiles};
+use crate::record::{Cell, Phase, Precision, Run, quartiles};
 use crate::workload::Name;
 use griffinfly::import::safetensors;
 use judge::Verdict;
@@ -82,6 +83,7 @@ impl Source {
 
 /// Everything that is compared.
 struct Comparison<'a> {
+    contract: Precision,
     ours: Vec<Judged<'a>>,
     theirs: Vec<Judged<'a>>,
 }
@@ -92,6 +94,18 @@ impl Comparison<'_> {
         let valid = self.theirs.iter().filter(|j| j.is_of(workload, phase) && j.is_valid());
         valid.filter_map(|j| Some((j, j.median()?))).min_by(|a, b| a.1.total_cmp(&b.1))
     }
+
+    /// What a cell is called, with whatever is not as usual about it.
+    fn label(&self, judged: &Judged<'_>) -> String {
+        let mut text = judged.label();
+        if judged.run.precision != self.contract {
+            text += &format!(", {}", judged.run.precision.text());
+        }
+        if judged.verdict.is_none() {
+            text += ", not judged";
+        }
+        text
+    }
 }
 
 #[allow(clippy::print_stdout, reason = "a report for the terminal")]
@@ -100,17 +114,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), BenchError> {
     let theirs: Vec<Source> =
         arguments.theirs.iter().map(|path| Source::read(path)).collect::<Result<_, _>>()?;
     for (other, path) in theirs.iter().zip(&arguments.theirs) {
-        if (other.run.precision, other.run.size) != (ours.run.precision, ours.run.size) {
-            let reason = format!(
-                "is {:?} {:?}, {} is {:?} {:?}: contracts and sizes are not compared with each other",
-                other.run.precision,
-                other.run.size,
-                arguments.ours.display(),
-                ours.run.precision,
-                ours.run.size
-            );
-            return Err(BenchError::File { path: path.clone(), reason });
-        }
+        comparable(arguments, &ours.run, &theirs[0].run, (&other.run, path))?;
     }
     let oracle = arguments.oracle.as_deref().map(Source::read).transpose()?;
     if let (Some(oracle), Some(path)) = (&oracle, &arguments.oracle)
@@ -132,6 +136,32 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), BenchError> {
     arguments.out.as_deref().map_or(Ok(()), |path| results.write(path))
 }
 
+/// Whether a record of the reference may stand in the comparison: all of them are of one contract and our size. Ours is of
+/// that contract or strict, which is at least as precise as fast; then only an oracle can judge both.
+fn comparable(
+    arguments: &Arguments,
+    ours: &Run,
+    first: &Run,
+    (other, path): (&Run, &PathBuf),
+) -> Result<(), BenchError> {
+    let contract = other.precision;
+    let stands_in = (ours.precision, contract) == (Precision::Strict, Precision::Fast);
+    let same = ours.precision == contract || (stands_in && arguments.oracle.is_some());
+    if same && contract == first.precision && other.size == ours.size {
+        return Ok(());
+    }
+    let reason = format!(
+        "is {} {:?}, {} is {} {:?}: sizes and contracts are not compared with each other, except ours, strict, with one \
+         that is fast, by an oracle",
+        contract.text(),
+        other.size,
+        arguments.ours.display(),
+        ours.precision.text(),
+        ours.size
+    );
+    Err(BenchError::File { path: path.clone(), reason })
+}
+
 /// What the oracle says about the cells of a record, as far as they have results.
 fn verdicts(source: &Source, oracle: Option<&Source>) -> Result<Vec<Option<Verdict>>, BenchError> {
     let limits = Limits::of(source.run.precision);
@@ -146,4 +176,38 @@ fn verdicts(source: &Source, oracle: Option<&Source>) -> Result<Vec<Option<Verdi
         }
     };
     source.run.cells.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::Size;
+
+    fn run(precision: Precision, size: Size) -> Run {
+        let text = r#"{"format": 1, "engine": "e", "version": "1", "revision": null, "precision": "strict",
+            "size": "full", "device": {"backend": "cpu", "name": "n", "driver": ""}, "host": null, "cells": []}"#;
+        Run { precision, size, ..serde_json::from_str(text).unwrap() }
+    }
+
+    #[test]
+    fn strict_programs_may_be_compared_with_fast_ones_by_an_oracle() {
+        use Precision::{Fast, Strict};
+        let judge = |ours, first, theirs: (Precision, Size), oracle: Option<&str>| {
+            let [ours, first] = [ours, first].map(|p| run(p, Size::Full));
+            let oracle = oracle.map(PathBuf::from);
+            let arguments = Arguments { ours: "a.json".into(), theirs: Vec::new(), oracle, out: None };
+            comparable(&arguments, &ours, &first, (&run(theirs.0, theirs.1), &PathBuf::from("b.json")))
+        };
+        assert!(judge(Strict, Strict, (Strict, Size::Full), None).is_ok());
+        assert!(judge(Strict, Fast, (Fast, Size::Full), Some("o.json")).is_ok());
+        for refused in [
+            judge(Strict, Fast, (Fast, Size::Full), None),
+            judge(Strict, Strict, (Fast, Size::Full), Some("o.json")),
+            judge(Fast, Strict, (Strict, Size::Full), Some("o.json")),
+            judge(Strict, Strict, (Strict, Size::Small), None),
+        ] {
+            let said = refused.unwrap_err().to_string();
+            assert!(said.starts_with("b.json: is ") && said.contains("a.json is "), "{said}");
+        }
+    }
 }

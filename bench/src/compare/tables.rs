@@ -1,6 +1,7 @@
 //! The comparison as Markdown.
 
 use super::judge::{Compared, Verdict};
+use super::ratio::geometric_mean;
 use super::results::Results;
 use super::{Comparison, Judged};
 use crate::record::{Phase, Run, quartiles};
@@ -13,10 +14,10 @@ const NAMED: usize = 10;
 pub(super) fn terminal(results: &Results) -> String {
     let comparison = results.comparison();
     let parts = [
-        runs(results),
+        runs(results.runs()),
         times(&comparison),
         gates(&comparison, !results.oracles.is_empty()),
-        disagreements(&comparison, NAMED),
+        disagreements("Disagreements, worst first", &comparison, NAMED),
         programs(comparison.ours.iter().chain(&comparison.theirs)),
     ];
     parts.concat()
@@ -24,18 +25,29 @@ pub(super) fn terminal(results: &Results) -> String {
 
 /// A table; empty without rows.
 pub(super) fn table(title: &str, header: &[&str], rows: &[Vec<String>]) -> String {
+    captioned(title, "", header, rows)
+}
+
+/// A table below a sentence about it; empty without rows.
+pub(super) fn captioned(title: &str, caption: &str, header: &[&str], rows: &[Vec<String>]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let mut text = format!("\n## {title}\n\n| {} |\n|{}\n", header.join(" | "), "---|".repeat(header.len()));
+    let mut text = format!("\n## {title}\n\n");
+    if !caption.is_empty() {
+        text += &format!("{caption}\n\n");
+    }
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "| {} |\n|{}", header.join(" | "), "---|".repeat(header.len()));
     for row in rows {
-        // Writing to a string does not fail.
+        let row: Vec<String> = row.iter().map(|cell| cell.replace(['|', '\n'], " ")).collect();
         let _ = writeln!(text, "| {} |", row.join(" | "));
     }
     text
 }
 
-pub(super) fn runs(results: &Results) -> String {
+/// One line per run; what is said once is not said again.
+pub(super) fn runs<'a>(runs: impl Iterator<Item = &'a Run>) -> String {
     let row = |run: &Run| {
         let device = &run.device;
         let revision = run.revision.as_deref().unwrap_or("unknown");
@@ -51,8 +63,12 @@ pub(super) fn runs(results: &Results) -> String {
             revision.chars().take(12).collect(),
         ]
     };
-    let mut rows: Vec<_> = results.runs().map(row).collect();
-    rows.dedup();
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for row in runs.map(row) {
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
     table("Runs", &["engine", "contract", "device", "driver", "revision"], &rows)
 }
 
@@ -64,46 +80,43 @@ fn milliseconds(samples: &[f64]) -> String {
     quartiles(samples).map_or_else(|| "-".into(), text)
 }
 
-pub(super) fn times(comparison: &Comparison<'_>) -> String {
-    Phase::ALL.map(|phase| times_of(comparison, phase)).concat()
+fn times(comparison: &Comparison<'_>) -> String {
+    Phase::ALL.map(|phase| times_of((&format!("Time: {}", phase.text()), ""), comparison, phase)).concat()
 }
 
-fn times_of(comparison: &Comparison<'_>, phase: Phase) -> String {
-    let mut ratios = Vec::new();
+/// Our times of a phase beside those of the fastest valid mode, with the geometric mean of their ratios.
+pub(super) fn times_of((title, caption): (&str, &str), comparison: &Comparison<'_>, phase: Phase) -> String {
     let mut rows = Vec::new();
     for ours in comparison.ours.iter().filter(|j| j.cell.phase == phase) {
         let theirs = comparison.fastest(ours.cell.workload, phase);
-        let ratio = match (ours.is_valid(), ours.median(), theirs) {
-            (true, Some(median), Some((_, other))) => Some(median / other),
-            _ => None,
-        };
-        ratios.extend(ratio);
+        let ratio = comparison.ratio(ours.cell.workload, phase).ok();
         rows.push(vec![
             ours.cell.workload.text().into(),
             milliseconds(&ours.cell.samples_us),
             milliseconds(&ours.cell.host_us),
             theirs.map_or_else(|| "-".into(), |(j, _)| milliseconds(&j.cell.samples_us)),
-            theirs.map_or_else(|| "none is valid".into(), |(j, _)| j.label()),
-            ratio.map_or_else(|| "-".into(), |r| format!("{r:.2}")),
+            theirs.map_or_else(|| "none is valid".into(), |(j, _)| comparison.label(j)),
+            hundredths(ratio),
             status(ours),
         ]);
     }
+    let ratios = comparison.ratios(Some(phase));
     if let Some(mean) = geometric_mean(&ratios) {
         let name = format!("geometric mean of {}", ratios.len());
         rows.push([&name, "", "", "", "", &format!("{mean:.2}"), ""].map(String::from).to_vec());
     }
     let header = ["workload", "ours, ms", "of it host", "theirs, ms", "which", "ours / theirs", "gate"];
-    table(&format!("Time: {}", phase.text()), &header, &rows)
+    captioned(title, caption, &header, &rows)
 }
 
-pub(super) fn geometric_mean(ratios: &[f64]) -> Option<f64> {
-    let logs: f64 = ratios.iter().map(|r| r.ln()).sum();
-    (!ratios.is_empty()).then(|| (logs / ratios.len() as f64).exp())
+/// A number with two digits after the point.
+pub(super) fn hundredths(x: Option<f64>) -> String {
+    x.map_or_else(|| "-".into(), |x| format!("{x:.2}"))
 }
 
 pub(super) fn status(judged: &Judged<'_>) -> String {
     match (&judged.cell.error, &judged.verdict) {
-        (Some(error), _) => format!("failed: {error}").replace(['|', '\n'], " "),
+        (Some(error), _) => format!("failed: {error}"),
         (None, None) => "not judged".into(),
         (None, Some(verdict)) if verdict.passes() => "pass".into(),
         (None, Some(_)) => "FAIL".into(),
@@ -161,7 +174,7 @@ fn paper(verdict: &Verdict) -> String {
 }
 
 /// What does not agree, so many tensors per cell.
-pub(super) fn disagreements(comparison: &Comparison<'_>, named: usize) -> String {
+pub(super) fn disagreements(title: &str, comparison: &Comparison<'_>, named: usize) -> String {
     let mut rows = Vec::new();
     for judged in comparison.ours.iter().chain(&comparison.theirs) {
         let Some(verdict) = judged.verdict else { continue };
@@ -183,7 +196,7 @@ pub(super) fn disagreements(comparison: &Comparison<'_>, named: usize) -> String
         }
     }
     let header = ["workload", "phase", "engine", "tensor", "relative L2", "cosine", "norm of the oracle's"];
-    table("Disagreements, worst first", &header, &rows)
+    table(title, &header, &rows)
 }
 
 /// Bytes in MiB.
@@ -191,7 +204,7 @@ pub(super) fn mebibytes(bytes: Option<u64>) -> String {
     bytes.map_or_else(|| "-".into(), |b| format!("{:.0}", b as f64 / f64::from(1 << 20)))
 }
 
-pub(super) fn programs<'a>(cells: impl Iterator<Item = &'a Judged<'a>>) -> String {
+fn programs<'a>(cells: impl Iterator<Item = &'a Judged<'a>>) -> String {
     let row = |j: &Judged<'_>| {
         let m = j.cell.memory.as_ref();
         let p = j.cell.program;
@@ -233,15 +246,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn geometric_means_are_those_of_the_logarithms() {
-        assert_eq!(geometric_mean(&[]), None);
-        assert!((geometric_mean(&[0.5, 2.0, 8.0]).unwrap() - 2.0).abs() < 1e-12);
-    }
-
-    #[test]
     fn tables_have_a_row_per_line() {
         assert_eq!(table("T", &["a"], &[]), "");
-        let text = table("T", &["a", "b"], &[vec!["1".into(), "2".into()]]);
-        assert_eq!(text, "\n## T\n\n| a | b |\n|---|---|\n| 1 | 2 |\n");
+        let text = table("T", &["a", "b"], &[vec!["1".into(), "2|\n".into()]]);
+        assert_eq!(text, "\n## T\n\n| a | b |\n|---|---|\n| 1 | 2   |\n");
+        let text = captioned("T", "About it.", &["a"], &[vec!["1".into()]]);
+        assert_eq!(text, "\n## T\n\nAbout it.\n\n| a |\n|---|\n| 1 |\n");
     }
 }
