@@ -139,7 +139,8 @@ fn compare(device: &dyn Device, l: &Loop, a: &Attention, (name, options): (&str,
         let rate = work(a) * 2.0 / micros / 1e6;
         let mark = if *geometry == chosen { " <- default" } else { "" };
         let text = format!(
-            "{micros:8.1} us {rate:6.2} TFLOP/s {group_count:5} groups  {geometry}, error {error:.0e}{mark}"
+            "{micros:8.1} us (wall {:.1} us) {rate:6.2} TFLOP/s {group_count:5} groups  {geometry}, error {error:.0e}{mark}",
+            times.wall
         );
         rows.push((micros, text));
     }
