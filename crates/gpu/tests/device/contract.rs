@@ -121,6 +121,34 @@ fn every_tiling_with_split_products() {
     });
 }
 
+/// One NaN in the left factor and one infinity in the right one, at the last products: they reach their row and their column, and
+/// nothing else.
+#[test]
+fn every_tiling_hands_on_what_is_not_finite() {
+    check(|suite| {
+        for (i, tiling) in tilings(&suite.target).into_iter().enumerate() {
+            let (m, n, k) = (5, 8, 100);
+            let l = Product { transposed: [false, true], ..Product::new(m, n, k) }.build();
+            let mut operands: Vec<Vec<f32>> = l
+                .operands
+                .iter()
+                .enumerate()
+                .map(|(i, ty)| harness::values(i as u64, ty.elements()))
+                .collect();
+            operands[0][3 * k + k - 1] = f32::NAN;
+            operands[1][6 * k + k - 2] = f32::INFINITY;
+            let mut choices = vec![unsplit(tiling), Choice::parts(tiling, 3)];
+            if tiling.is_staged() {
+                choices.push(Choice { merge: Merge::Last, ..Choice::parts(tiling, 3) });
+            }
+            for (_, choice) in choices.iter().enumerate().filter(|(j, _)| takes(i + j, 2)) {
+                let made = realise_with(&l, &suite.target, choice).unwrap();
+                suite.with_operands(&l, made, operands.clone());
+            }
+        }
+    });
+}
+
 #[test]
 fn every_tiling_with_several_terms() {
     let [same, other] = [Further { k: None, sum: 1 }, Further { k: Some(40), sum: 0 }];

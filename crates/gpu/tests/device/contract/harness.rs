@@ -80,8 +80,12 @@ impl Suite {
 
     /// Adds a realisation.
     pub(super) fn realised(&mut self, l: &Loop, realisation: Realisation) {
-        let operands: Vec<Vec<f32>> =
-            l.operands.iter().enumerate().map(|(i, ty)| values(i as u64, ty.elements())).collect();
+        let operands = l.operands.iter().enumerate().map(|(i, ty)| values(i as u64, ty.elements())).collect();
+        self.with_operands(l, realisation, operands);
+    }
+
+    /// Adds a realisation with operands of its own.
+    pub(super) fn with_operands(&mut self, l: &Loop, realisation: Realisation, operands: Vec<Vec<f32>>) {
         let buffers = Buffers {
             operands: operands.iter().map(|x| self.arena(Role::Constants, x.len(), x)).collect(),
             results: l.results.iter().map(|ty| self.arena(Role::Outputs, ty.elements(), &[])).collect(),
@@ -210,6 +214,9 @@ fn access(binding: &kir::Binding) -> BindingAccess {
 
 fn fault(name: &str, got: &[f32], want: &[f32], magnitude: f64) -> Option<String> {
     let off = |(g, w): (&f32, &f32)| {
+        if !w.is_finite() {
+            return if w.is_nan() { !g.is_nan() } else { g != w };
+        }
         // Sums carry the rounding of their products; an epilogue may square them.
         let size = magnitude.max(1.0) * f64::from(w.abs()).max(1.0).sqrt();
         let error = (f64::from(*g) - f64::from(*w)).abs();
@@ -228,7 +235,7 @@ fn fault(name: &str, got: &[f32], want: &[f32], magnitude: f64) -> Option<String
 }
 
 /// Reproducible values in -1..1.
-fn values(seed: u64, length: usize) -> Vec<f32> {
+pub(super) fn values(seed: u64, length: usize) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(length as u64);
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

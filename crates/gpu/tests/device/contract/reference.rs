@@ -33,7 +33,7 @@ pub(super) fn expected(l: &Loop, operands: &[Vec<f32>]) -> Expected {
         }
     }
     let sums: Vec<Vec<f32>> = sums.into_iter().map(|s| s.into_iter().map(|x| x as f32).collect()).collect();
-    let magnitude = sizes.into_iter().fold(0.0, f64::max);
+    let magnitude = sizes.into_iter().filter(|size| size.is_finite()).fold(0.0, f64::max);
     Expected { values: epilogue(l, c, words, &sums), magnitude }
 }
 
