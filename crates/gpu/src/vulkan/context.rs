@@ -23,6 +23,8 @@ pub(super) struct Context {
     pub(super) target: Target,
     pub(super) faults: FaultPlan,
     lost: AtomicBool,
+    /// Semaphores whose owners are gone: see [`Clock`].
+    retired: Mutex<Vec<vk::Semaphore>>,
     /// Dropped after the device was destroyed.
     pub(super) instance: Instance,
 }
@@ -73,6 +75,7 @@ impl Context {
             facts: adapter.facts,
             faults,
             lost: AtomicBool::new(false),
+            retired: Mutex::new(Vec::new()),
             instance,
         })
     }
@@ -109,19 +112,24 @@ impl Context {
         unsafe { self.raw.queue_submit(*queue, &[info], vk::Fence::null()) }.map_err(fail)
     }
 
-    /// A timeline semaphore that starts at 0.
-    pub(super) fn semaphore(self: &Arc<Self>) -> Result<Owned<vk::Semaphore>, GpuError> {
+    /// A clock at 0.
+    pub(super) fn clock(self: &Arc<Self>) -> Result<Clock, GpuError> {
+        let retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(semaphore) = retired
+            && let Ok(zero) = self.reached(semaphore)
+        {
+            return Ok(Clock { semaphore, zero, context: self.clone() });
+        }
         let mut kind = vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE);
         let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);
         // SAFETY: the timeline feature is enabled.
-        let handle = unsafe { self.raw.create_semaphore(&info, None) }
+        let semaphore = unsafe { self.raw.create_semaphore(&info, None) }
             .map_err(|result| self.fail("vkCreateSemaphore", result))?;
-        // SAFETY: called once by the owner, after the last use.
-        Ok(Owned::new(self, handle, |device, handle| unsafe { device.destroy_semaphore(handle, None) }))
+        Ok(Clock { semaphore, zero: 0, context: self.clone() })
     }
 
     /// The value a timeline semaphore has reached.
-    pub(super) fn reached(&self, semaphore: vk::Semaphore) -> Result<u64, GpuError> {
+    fn reached(&self, semaphore: vk::Semaphore) -> Result<u64, GpuError> {
         self.alive("vkGetSemaphoreCounterValue")?;
         // SAFETY: the semaphore belongs to this device and is alive.
         let result = unsafe {
@@ -139,12 +147,7 @@ impl Context {
     }
 
     /// Waits until a timeline semaphore reaches a value; false when the time was over first.
-    pub(super) fn wait(
-        &self,
-        semaphore: vk::Semaphore,
-        value: u64,
-        nanoseconds: u64,
-    ) -> Result<bool, GpuError> {
+    fn wait(&self, semaphore: vk::Semaphore, value: u64, nanoseconds: u64) -> Result<bool, GpuError> {
         self.alive("vkWaitSemaphores")?;
         match self.wait_raw(semaphore, value, nanoseconds) {
             Ok(()) => self.alive("vkWaitSemaphores").map(|()| true),
@@ -154,7 +157,7 @@ impl Context {
     }
 
     /// Waits without time limit before handles are destroyed, also when a failure was injected; a lost device is done too.
-    pub(super) fn drain(&self, semaphore: vk::Semaphore, value: u64) {
+    fn drain(&self, semaphore: vk::Semaphore, value: u64) {
         if let Err(result) = self.wait_raw(semaphore, value, u64::MAX) {
             tracing::warn!(%result, "waiting for the device before releasing its memory failed");
         }
@@ -181,8 +184,54 @@ impl Drop for Context {
             if let Err(result) = self.raw.device_wait_idle() {
                 tracing::warn!(%result, "the device did not become idle before it was destroyed");
             }
+            let retired = std::mem::take(self.retired.get_mut().unwrap_or_else(PoisonError::into_inner));
+            retired.into_iter().for_each(|semaphore| self.raw.destroy_semaphore(semaphore, None));
             self.raw.destroy_device(None);
         }
+    }
+}
+
+/// A timeline semaphore that counts from 0 for its owner.
+///
+/// The semaphore outlives its owner and serves the next one: Mesa's submission thread still touches a semaphore for a moment after
+/// those who waited for its value went on, so it must not be destroyed as soon as the specification allows.
+pub(super) struct Clock {
+    semaphore: vk::Semaphore,
+    /// The value at which this owner began.
+    zero: u64,
+    context: Arc<Context>,
+}
+
+impl Clock {
+    pub(super) fn semaphore(&self) -> vk::Semaphore {
+        self.semaphore
+    }
+
+    /// The semaphore's value at the owner's time.
+    pub(super) fn at(&self, time: u64) -> u64 {
+        self.zero + time
+    }
+
+    /// The owner's time now.
+    pub(super) fn now(&self) -> Result<u64, GpuError> {
+        self.context.reached(self.semaphore).map(|value| value.saturating_sub(self.zero))
+    }
+
+    /// Waits for a time; false when the limit was over first.
+    pub(super) fn wait(&self, time: u64, nanoseconds: u64) -> Result<bool, GpuError> {
+        self.context.wait(self.semaphore, self.at(time), nanoseconds)
+    }
+
+    /// Waits without limit before handles are destroyed.
+    pub(super) fn drain(&self, time: u64) {
+        self.context.drain(self.semaphore, self.at(time));
+    }
+}
+
+/// The owner has waited for its last time.
+impl Drop for Clock {
+    fn drop(&mut self) {
+        self.context.retired.lock().unwrap_or_else(PoisonError::into_inner).push(self.semaphore);
     }
 }
 

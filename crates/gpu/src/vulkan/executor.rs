@@ -6,14 +6,13 @@
 use super::arenas::Arenas;
 use super::bind::Sets;
 use super::check;
-use super::context::{Owned, Submission};
+use super::context::{Clock, Submission};
 use super::device::Shared;
 use super::pipeline::{self, Pipeline};
 use super::record::{Recorded, Recorder};
 use super::ring::Ring;
 use crate::device::{Buffer, Executor, Sections, StepTiming, Ticket};
 use crate::error::GpuError;
-use ash::vk;
 use griffinfly_compile::program::{ArenaId, Program};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,7 +31,7 @@ pub(super) struct VulkanExecutor {
     pub(super) pipelines: Vec<Pipeline>,
     pub(super) ring: Ring,
     pub(super) arenas: Arenas,
-    semaphore: Owned<vk::Semaphore>,
+    clock: Clock,
     submitted: u64,
     /// The highest step known to be done.
     done: u64,
@@ -56,7 +55,7 @@ impl VulkanExecutor {
         let sets = Sets::new(context, &program, (&pipelines, &arenas), shared.slots)?;
         let recorder = Recorder { program: &program, pipelines: &pipelines, sets: &sets, arenas: &arenas };
         let recorded = Recorded::new(context, &recorder, &ring)?;
-        let semaphore = context.semaphore()?;
+        let clock = context.clock()?;
         let shared = shared.clone();
         Ok(VulkanExecutor {
             recorded,
@@ -64,7 +63,7 @@ impl VulkanExecutor {
             pipelines,
             ring,
             arenas,
-            semaphore,
+            clock,
             submitted: 0,
             done: 0,
             program,
@@ -96,7 +95,7 @@ impl VulkanExecutor {
     /// Whether a step is done, without waiting.
     fn poll(&mut self, step: u64) -> Result<bool, GpuError> {
         if step > self.done {
-            self.done = self.shared.context.reached(self.semaphore.get())?;
+            self.done = self.clock.now()?;
         }
         Ok(step <= self.done)
     }
@@ -118,7 +117,7 @@ impl VulkanExecutor {
         }
         let left = timeout.map(|timeout| timeout.saturating_sub(start.elapsed()));
         let nanoseconds = left.map_or(u64::MAX, |left| u64::try_from(left.as_nanos()).unwrap_or(u64::MAX));
-        if self.shared.context.wait(self.semaphore.get(), step, nanoseconds)? {
+        if self.clock.wait(step, nanoseconds)? {
             self.done = self.done.max(step);
             return Ok(());
         }
@@ -159,7 +158,11 @@ impl Executor for VulkanExecutor {
         let slot = self.next_slot()?;
         let commands = self.recorded.commands(slot, sections);
         let value = self.submitted + 1;
-        let submission = Submission { commands: &commands, semaphore: self.semaphore.get(), value };
+        let submission = Submission {
+            commands: &commands,
+            semaphore: self.clock.semaphore(),
+            value: self.clock.at(value),
+        };
         self.shared.context.submit(&submission)?;
         self.ring.set_copied(slot, sections.outputs);
         self.submitted = value;
@@ -206,6 +209,6 @@ impl Executor for VulkanExecutor {
 
 impl Drop for VulkanExecutor {
     fn drop(&mut self) {
-        self.shared.context.drain(self.semaphore.get(), self.submitted);
+        self.clock.drain(self.submitted);
     }
 }

@@ -4,7 +4,7 @@
 //! destinations may be released afterwards.
 
 use super::command::{AFTER_COPY, BEFORE_COPY, CommandPool, Copy, barrier, copy};
-use super::context::{Context, Owned, Submission};
+use super::context::{Clock, Context, Submission};
 use super::memory::{Home, RawBuffer, Request};
 use crate::error::GpuError;
 use ash::vk;
@@ -20,7 +20,7 @@ pub(super) struct Transfer {
     context: Arc<Context>,
     pool: CommandPool,
     command: vk::CommandBuffer,
-    semaphore: Owned<vk::Semaphore>,
+    clock: Clock,
     submitted: u64,
     staging: Option<RawBuffer>,
 }
@@ -29,8 +29,8 @@ impl Transfer {
     pub(super) fn new(context: &Arc<Context>) -> Result<Self, GpuError> {
         let mut pool = CommandPool::new(context, true)?;
         let command = pool.allocate()?;
-        let semaphore = context.semaphore()?;
-        Ok(Transfer { context: context.clone(), pool, command, semaphore, submitted: 0, staging: None })
+        let clock = context.clock()?;
+        Ok(Transfer { context: context.clone(), pool, command, clock, submitted: 0, staging: None })
     }
 
     /// Fills whole buffers with a word.
@@ -97,9 +97,10 @@ impl Transfer {
         self.context.alive("a transfer")?;
         self.pool.rerecord(self.command, vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT, record)?;
         let (commands, value) = ([self.command], self.submitted + 1);
-        self.context.submit(&Submission { commands: &commands, semaphore: self.semaphore.get(), value })?;
+        let (semaphore, at) = (self.clock.semaphore(), self.clock.at(value));
+        self.context.submit(&Submission { commands: &commands, semaphore, value: at })?;
         self.submitted = value;
-        self.context.wait(self.semaphore.get(), value, u64::MAX).map(|_| ())
+        self.clock.wait(value, u64::MAX).map(|_| ())
     }
 
     /// The staging buffer, or a larger one; the caller puts it back.
@@ -115,6 +116,6 @@ impl Transfer {
 
 impl Drop for Transfer {
     fn drop(&mut self) {
-        self.context.drain(self.semaphore.get(), self.submitted);
+        self.clock.drain(self.submitted);
     }
 }
