@@ -5,7 +5,9 @@ use super::temporaries::Steps;
 use crate::error::CompileError;
 use crate::fuse::update::{self, Lane, UpdateGroup};
 use crate::lower::{LoopNode, TensorId};
-use crate::program::{Binding, BindingAccess, Dispatch, Kernel, KernelId, LoopId, Place, SectionKind, Work};
+use crate::program::{
+    ArenaId, Binding, BindingAccess, Dispatch, Kernel, KernelId, LoopId, Place, SectionKind, Work,
+};
 use crate::schedule::Schedule;
 use griffinfly_ir::layout::aligned;
 use griffinfly_ir::loops::Loop;
@@ -122,6 +124,9 @@ pub(super) fn emit(
     Ok(Emitted { kernels, loops, steps: e.steps })
 }
 
+/// The place of counters that no piece asked for: no arena, so the verifier would name it.
+const UNPLACED: Place = Place { arena: ArenaId(u32::MAX), offset: 0 };
+
 /// Where operands, results and scratch lie.
 struct Memory<'a> {
     places: (Vec<Place>, Vec<Place>),
@@ -163,7 +168,7 @@ impl Emitter<'_> {
                 Slot::Operand(i) => (operands[i], l.operands[i].bytes() as u64),
                 Slot::Result(i) => (results[i], l.results[i].bytes() as u64),
                 Slot::Scratch(i) => (memory.scratch[i], piece.realisation.scratch[i]),
-                Slot::Counters => (memory.counters.unwrap_or(operands[0]), piece.realisation.counters),
+                Slot::Counters => (memory.counters.unwrap_or(UNPLACED), piece.realisation.counters),
             };
             Binding { arena: place.arena, offset: place.offset, bytes, access }
         };

@@ -46,8 +46,17 @@ fn candidate(pool: &Pool, y: usize, max_bindings: usize) -> Option<(usize, LoopN
         let wanted = |t: &TensorId| pool.is_root(*t) || pool.consumers(*t).iter().any(|c| *c != y);
         let keep: Vec<bool> = producer.outputs.iter().map(wanted).collect();
         let joined = join(producer, reader, &keep)?;
-        (joined.bindings() <= max_bindings && joined.l.verify().is_empty()).then_some((x, joined))
+        (bindings(&joined) <= max_bindings && joined.l.verify().is_empty()).then_some((x, joined))
     })
+}
+
+/// Bindings of a contraction; an operand that several bodies read may be bound once as scalars and once as quadruples.
+fn bindings(node: &LoopNode) -> usize {
+    let readers = |operand: usize| {
+        let bodies = node.l.bodies();
+        bodies.iter().filter(|(body, _)| body.operands().contains(&operand)).count()
+    };
+    node.bindings() + (0..node.inputs.len()).filter(|operand| readers(*operand) > 1).count()
 }
 
 /// The reader with the producer's terms; `keep` tells which results of the producer are still written.
@@ -114,6 +123,8 @@ fn join(producer: &LoopNode, reader: &LoopNode, keep: &[bool]) -> Option<LoopNod
     joined.l.kind = LoopKind::Contract(contract);
     joined.labels.extend(producer.labels.iter().cloned());
     joined.compact();
+    // An id that the producer makes is loaded by its access and not by the expression.
+    let fits = fits && !joined.inputs.iter().any(|t| producer.outputs.contains(t));
     (fits && terms <= MOST_TERMS && sums <= MOST_SUMS).then_some(joined)
 }
 

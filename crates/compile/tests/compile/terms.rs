@@ -138,3 +138,20 @@ fn more_terms_than_a_loop_may_have_are_several_loops() {
     assert_eq!(made.iter().map(|(terms, _)| terms).sum::<usize>(), 6);
     assert!(made.iter().all(|(terms, sums)| *terms <= 4 && *sums == 1), "{made:?}");
 }
+
+#[test]
+fn a_split_product_of_nothing_but_constants_compiles() {
+    let mut g = Graph::new();
+    let (a, b) = (g.splat(1.0, [64, 512]), g.splat(2.0, [512, 64]));
+    let y = g.matmul(a, b);
+    g.output("y", y);
+    let target = Target {
+        is_hardware: true,
+        compute_units: 132,
+        max_workgroup_bytes: 48 << 10,
+        max_iterations: u32::MAX,
+        ..Target::minimal_vulkan()
+    };
+    let program = griffinfly_compile::compile(&g, &target, &Options::default()).expect("compiles");
+    assert!(program.dispatches.iter().any(|d| d.instance.contains("joined")), "{program}");
+}

@@ -115,10 +115,11 @@ impl Context {
     /// A clock at 0.
     pub(super) fn clock(self: &Arc<Self>) -> Result<Clock, GpuError> {
         let retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        if let Some(semaphore) = retired
-            && let Ok(zero) = self.reached(semaphore)
-        {
-            return Ok(Clock { semaphore, zero, context: self.clone() });
+        if let Some(semaphore) = retired {
+            // Dropped on failure, the clock goes back to the retired ones.
+            let mut clock = Clock { semaphore, zero: 0, context: self.clone() };
+            clock.zero = self.reached(semaphore)?;
+            return Ok(clock);
         }
         let mut kind = vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE);
         let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);

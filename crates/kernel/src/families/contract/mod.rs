@@ -69,8 +69,9 @@ pub fn realise_with(l: &Loop, target: &Target, choice: &Choice) -> Result<Realis
     let problem = Problem::new(l, target, *choice)?;
     if problem.is_joined() {
         match joined(&problem) {
-            // The parts, the counters, and all operands and results in one kernel are too many for some devices.
-            Err(KernelError::Invalid { .. }) => {}
+            // The parts, the counters, and all operands and results in one kernel are too many for some devices; tiles that are
+            // padded may be too large for a binding.
+            Err(KernelError::Invalid { .. } | KernelError::Unsupported { .. }) => {}
             result => return result,
         }
     }

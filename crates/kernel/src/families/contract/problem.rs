@@ -68,7 +68,9 @@ impl<'a> Problem<'a> {
             return Err(emit::unsupported("contract", format!("empty extents {sizes:?}")));
         }
         let all: u64 = terms.iter().map(|term| u64::from(term.k)).sum();
-        let most = u64::from(most_products(&choice.tiling, target));
+        // Each term is rounded up to whole steps and has a final test of its own.
+        let slack = terms.len() as u64 * u64::from(choice.tiling.step()) * 2;
+        let most = u64::from(most_products(&choice.tiling, target)).saturating_sub(slack).max(1);
         let longest = terms.iter().map(|term| term.k).max().unwrap_or(1);
         let least = u32::try_from(all.div_ceil(most)).unwrap_or(u32::MAX);
         let split = choice.split.max(least).clamp(1, longest.div_ceil(choice.tiling.step()));
@@ -93,7 +95,7 @@ impl<'a> Problem<'a> {
 
     /// Whether the last workgroup of a tile adds its parts.
     pub(super) fn is_joined(&self) -> bool {
-        self.is_split() && self.choice.merge == Merge::Last
+        self.is_split() && self.choice.merge == Merge::Last && self.choice.tiling.is_staged()
     }
 
     /// Products of a term per part, a multiple of the tiling's step.
