@@ -15,20 +15,94 @@ pub enum Backend {
     Vulkan,
 }
 
-/// Arithmetic a kernel uses for products; kernels without contractions are `F32`.
+/// How the operands of products are rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+pub enum HalfFormat {
+    /// IEEE 754 binary16: 11 significant bits, magnitudes from 6e-8 to 65504.
+    F16,
+    /// The upper half of an f32: 8 significant bits, the range of f32.
+    Bf16,
+}
+
+/// Arithmetic a kernel uses for products; kernels without contractions are `F32`. Sums are kept in f32 by all classes.
+///
+/// The classes other than `F32` write an operand as a sum of rounded *terms* and leave out the products of small terms. Errors
+/// are relative (Frobenius norm over the result, random operands of either sign).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum NumericClass {
-    /// f32 operands, f32 fused or separate multiply-add, f32 accumulation.
+    /// f32 operands, f32 fused or separate multiply-add: 6e-7.
+    #[serde(rename = "f32")]
     F32,
+    /// Three bf16 terms, six products: 2e-7 while sums are short, any range.
+    #[serde(rename = "bf16x3/6")]
+    Bf16x3,
+    /// Two bf16 terms, three products: 5e-6, any range.
+    #[serde(rename = "bf16x2/3")]
+    Bf16x2,
+    /// One f16 term, one product: 3e-4; operands beyond 65504 become infinite, below 6e-5 lose digits, below 3e-8 vanish.
+    #[serde(rename = "f16x1")]
+    F16,
+    /// One bf16 term, one product: 2.4e-3, any range.
+    #[serde(rename = "bf16x1")]
+    Bf16,
 }
 
 impl NumericClass {
+    /// All classes, the most exact first.
+    pub const ALL: [Self; 5] = [Self::F32, Self::Bf16x3, Self::Bf16x2, Self::F16, Self::Bf16];
+
     /// Its name in plans and tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             NumericClass::F32 => "f32",
+            NumericClass::Bf16x3 => "bf16x3/6",
+            NumericClass::Bf16x2 => "bf16x2/3",
+            NumericClass::F16 => "f16x1",
+            NumericClass::Bf16 => "bf16x1",
+        }
+    }
+
+    /// How its terms are rounded; `None` for unrounded operands.
+    #[must_use]
+    pub const fn format(self) -> Option<HalfFormat> {
+        match self {
+            NumericClass::F32 => None,
+            NumericClass::F16 => Some(HalfFormat::F16),
+            NumericClass::Bf16x3 | NumericClass::Bf16x2 | NumericClass::Bf16 => Some(HalfFormat::Bf16),
+        }
+    }
+
+    /// Products of terms (left, right) that are summed, the smallest first.
+    #[must_use]
+    pub const fn products(self) -> &'static [(usize, usize)] {
+        match self {
+            NumericClass::F32 | NumericClass::F16 | NumericClass::Bf16 => &[(0, 0)],
+            NumericClass::Bf16x2 => &[(0, 1), (1, 0), (0, 0)],
+            NumericClass::Bf16x3 => &[(0, 2), (1, 1), (2, 0), (0, 1), (1, 0), (0, 0)],
+        }
+    }
+
+    /// Terms of an operand.
+    #[must_use]
+    pub const fn terms(self) -> u32 {
+        match self {
+            NumericClass::F32 | NumericClass::F16 | NumericClass::Bf16 => 1,
+            NumericClass::Bf16x2 => 2,
+            NumericClass::Bf16x3 => 3,
+        }
+    }
+
+    /// A bound on the relative error of a contraction of this class alone (Frobenius norm).
+    #[must_use]
+    pub const fn error(self) -> f64 {
+        match self {
+            NumericClass::F32 => 2e-6,
+            NumericClass::Bf16x3 => 4e-6,
+            NumericClass::Bf16x2 => 2e-5,
+            NumericClass::F16 => 1e-3,
+            NumericClass::Bf16 => 8e-3,
         }
     }
 }
@@ -40,6 +114,32 @@ pub enum Contract {
     /// f32 storage, products and accumulation everywhere.
     #[default]
     Strict,
+    /// f32 storage and accumulation; contractions may round the operands of products.
+    Fast,
+}
+
+impl Contract {
+    /// Its name in commands, records and tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Contract::Strict => "strict",
+            Contract::Fast => "fast",
+        }
+    }
+
+    /// The numeric classes that contractions may use, in the derivative region or outside it.
+    #[must_use]
+    pub const fn classes(self, is_derivative: bool) -> &'static [NumericClass] {
+        match (self, is_derivative) {
+            (Contract::Strict, _) => &[NumericClass::F32],
+            // Gradients are too small for f16, and one term of bf16 is too coarse for them.
+            (Contract::Fast, true) => &[NumericClass::F32, NumericClass::Bf16x3, NumericClass::Bf16x2],
+            (Contract::Fast, false) => {
+                &[NumericClass::F32, NumericClass::Bf16x3, NumericClass::Bf16x2]
+            }
+        }
+    }
 }
 
 /// Limits and features of a device.
@@ -78,6 +178,9 @@ pub struct Target {
     pub compute_units: u32,
     /// Numeric classes contractions may use.
     pub numeric_classes: Vec<NumericClass>,
+    /// Formats that the matrix units multiply: 16x16x16 with f32 sums, by 32 invocations in lockstep. Classes of other formats are
+    /// computed with ordinary arithmetic: to test the algorithm, not to be fast.
+    pub matrix_formats: Vec<HalfFormat>,
 }
 
 /// Alignment of every tensor in every arena; a multiple of any binding alignment.
@@ -110,6 +213,7 @@ impl Target {
             is_hardware: false,
             compute_units: 1,
             numeric_classes: vec![NumericClass::F32],
+            matrix_formats: Vec::new(),
         }
     }
 
@@ -132,7 +236,8 @@ impl Target {
             max_iterations: LEAST_ITERATIONS,
             is_hardware: false,
             compute_units: 2,
-            numeric_classes: vec![NumericClass::F32],
+            numeric_classes: NumericClass::ALL.to_vec(),
+            matrix_formats: Vec::new(),
         }
     }
 

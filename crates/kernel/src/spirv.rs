@@ -5,9 +5,14 @@
 //! its indices, initialises what it reads and divides by positive constants or extents. The output is SPIR-V 1.3: the
 //! newest form that every Vulkan 1.1 driver reads, with storage buffers in their own storage class.
 //!
+//! Modules with matrices are SPIR-V 1.6 under the Vulkan memory model; what naga leaves out there is put in by `patch`.
+//!
 //! naga 30 accepts barriers under any condition; that they are reached by whole workgroups is checked by
 //! [`crate::verify`], with the knowledge of the generator.
 
+mod patch;
+
+use crate::print;
 use naga::back::spv;
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 
@@ -19,6 +24,13 @@ const SPIRV_VERSION: (u8, u8) = (1, 3);
 /// What our printer may use besides the core of the language.
 const CAPABILITIES: Capabilities = Capabilities::IMMEDIATES.union(Capabilities::MEMORY_DECORATION_COHERENT);
 
+/// SPIR-V version of modules with matrices.
+const MATRIX_VERSION: (u8, u8) = (1, 6);
+
+/// What modules with matrices may use besides.
+const MATRIX_CAPABILITIES: Capabilities =
+    CAPABILITIES.union(Capabilities::SHADER_FLOAT16).union(Capabilities::COOPERATIVE_MATRIX);
+
 /// Translates one WGSL module and selects its compute entry point `entry`.
 ///
 /// # Errors
@@ -29,7 +41,10 @@ pub fn compile(wgsl: &str, entry: &str) -> Result<Vec<u32>, KernelError> {
         line: error.location(wgsl).map(|at| at.line_number),
         wgsl: wgsl.to_owned(),
     })?;
-    let info = Validator::new(ValidationFlags::all(), CAPABILITIES).validate(&module).map_err(|error| {
+    let has_matrices = wgsl.lines().any(|line| line == print::MATRICES);
+    let (version, capabilities) =
+        if has_matrices { (MATRIX_VERSION, MATRIX_CAPABILITIES) } else { (SPIRV_VERSION, CAPABILITIES) };
+    let info = Validator::new(ValidationFlags::all(), capabilities).validate(&module).map_err(|error| {
         KernelError::Validate {
             message: error.emit_to_string(wgsl),
             line: error.location(wgsl).map(|at| at.line_number),
@@ -38,13 +53,19 @@ pub fn compile(wgsl: &str, entry: &str) -> Result<Vec<u32>, KernelError> {
     })?;
     let pipeline =
         spv::PipelineOptions { shader_stage: naga::ShaderStage::Compute, entry_point: entry.to_owned() };
-    spv::write_vec(&module, &info, &options(), Some(&pipeline))
-        .map_err(|error| KernelError::Write { entry: entry.to_owned(), message: error.to_string() })
+    let fail = |message: String| KernelError::Write { entry: entry.to_owned(), message };
+    let words = spv::write_vec(&module, &info, &options(version), Some(&pipeline))
+        .map_err(|error| fail(error.to_string()))?;
+    if !has_matrices {
+        return Ok(words);
+    }
+    let is_bf16 = wgsl.lines().next() == Some(print::BF16);
+    patch::matrices(&words, is_bf16).ok_or_else(|| fail("the module is not well-formed".into()))
 }
 
-fn options() -> spv::Options<'static> {
+fn options(lang_version: (u8, u8)) -> spv::Options<'static> {
     spv::Options {
-        lang_version: SPIRV_VERSION,
+        lang_version,
         flags: spv::WriterFlags::empty(),
         fake_missing_bindings: true,
         bounds_check_policies: naga::proc::BoundsCheckPolicies::default(),

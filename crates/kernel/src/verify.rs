@@ -1,7 +1,8 @@
 //! Structural verifier: what neither the builder's type rules nor naga know. Returns all faults.
 //!
 //! Checked: workgroup size per dimension and in total, workgroup memory, number of bindings, parameter bytes; stores
-//! only to read-write bindings, counters only by atomic additions; breaks only in loops; and barriers only where all invocations arrive together:
+//! only to read-write bindings, counters only by atomic additions, no loads from arrays in half precision; breaks only in loops;
+//! and barriers and matrices only where all invocations arrive together:
 //! * inside `if` only when the generator claimed it uniform ([`crate::kir::Builder::if_uniform`]) and the condition
 //!   does not visibly depend on the invocation;
 //! * inside `for` only when its bounds do not depend on the invocation;
@@ -104,11 +105,17 @@ pub enum Fault {
         /// Name of the binding.
         binding: String,
     },
+    /// A load from an array in half precision, which has matrices only.
+    #[error("load from `{array}`, which is in half precision")]
+    HalfLoad {
+        /// Name of the array.
+        array: String,
+    },
     /// A break outside any loop.
     #[error("break outside a loop")]
     StrayBreak,
     /// A barrier that not all invocations may reach.
-    #[error("barrier inside {}", .inside)]
+    #[error("barrier or matrix inside {}", .inside)]
     DivergentBarrier {
         /// What may split the workgroup around it.
         inside: Divergence,
@@ -137,11 +144,17 @@ pub fn faults(kernel: &Kernel, limits: &KernelLimits) -> Vec<Fault> {
     let mut faults = Vec::new();
     check_limits(kernel, limits, &mut faults);
     for node in &kernel.exprs {
-        if let ExprKind::LoadBinding(binding, _) = &node.kind {
-            let binding = &kernel.bindings[binding.index()];
-            if binding.access == Access::Counters {
-                faults.push(Fault::CounterLoad { binding: binding.name.clone() });
+        match &node.kind {
+            ExprKind::LoadBinding(binding, _) => {
+                let binding = &kernel.bindings[binding.index()];
+                if binding.access == Access::Counters {
+                    faults.push(Fault::CounterLoad { binding: binding.name.clone() });
+                }
             }
+            ExprKind::LoadShared(array, _) if kernel.shared[array.index()].half.is_some() => {
+                faults.push(Fault::HalfLoad { array: kernel.shared[array.index()].name.clone() });
+            }
+            _ => {}
         }
     }
     Walk { kernel, faults: &mut faults }.block(Kernel::BODY, Context::default());
@@ -257,7 +270,13 @@ impl Walk<'_> {
             Stmt::Loop(body) => self.repeated(body, context),
             Stmt::Break if !context.in_loop => self.faults.push(Fault::StrayBreak),
             Stmt::Break => {}
-            Stmt::Barrier | Stmt::Fence => {
+            Stmt::DeclareMatrix(_) | Stmt::ClearMatrix(_) => {}
+            Stmt::Barrier
+            | Stmt::Fence
+            | Stmt::LoadMatrix(..)
+            | Stmt::MultiplyAdd { .. }
+            | Stmt::AddMatrix(..)
+            | Stmt::StoreMatrix(..) => {
                 if let Some(inside) = context.divergence {
                     self.faults.push(Fault::DivergentBarrier { inside });
                 }

@@ -48,7 +48,8 @@ impl Query<'_> {
             max_iterations: self.max_iterations(),
             is_hardware,
             compute_units: self.compute_units(is_hardware),
-            numeric_classes: vec![NumericClass::F32],
+            numeric_classes: NumericClass::ALL.to_vec(),
+            matrix_formats: Vec::new(),
         }
     }
 

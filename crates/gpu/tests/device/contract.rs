@@ -15,7 +15,7 @@ use griffinfly_compile::kernel::families::contract::{
 use griffinfly_gpu::Device;
 use griffinfly_gpu::vulkan::{OpenOptions, Selector, open_with};
 use griffinfly_ir::loops::Loop;
-use griffinfly_ir::target::Target;
+use griffinfly_ir::target::{NumericClass, Target};
 use harness::Suite;
 use loops::{Epilogue, Further, Product};
 
@@ -45,9 +45,13 @@ fn takes(case: usize, of: usize) -> bool {
     is_full() || case.is_multiple_of(of)
 }
 
-/// The tilings the target can run.
+/// The tilings the target can run; in the ordinary run of those for matrix units the smallest of each class and one larger.
 fn tilings(target: &Target) -> Vec<Tiling> {
-    let mut all: Vec<Tiling> = choices(target).into_iter().map(|choice| choice.tiling).collect();
+    let takes = |t: &Tiling| match t.class() {
+        NumericClass::F32 => true,
+        class => is_full() || t.bm == 32 || (class == NumericClass::Bf16x2 && t.bm == 64 && t.bk == 16),
+    };
+    let mut all: Vec<Tiling> = choices(target).into_iter().map(|choice| choice.tiling).filter(takes).collect();
     all.dedup();
     all
 }
@@ -145,6 +149,42 @@ fn every_tiling_hands_on_what_is_not_finite() {
                 let made = realise_with(&l, &suite.target, choice).unwrap();
                 suite.with_operands(&l, made, operands.clone());
             }
+        }
+    });
+}
+
+/// Products of single numbers of all sizes: each within the bound of its class, and rounded as coarsely as that class says.
+#[test]
+fn terms_of_every_class() {
+    check(|suite| {
+        for tiling in tilings(&suite.target).into_iter().filter(|t| t.class() != NumericClass::F32 && t.bm == 32) {
+            let l = Product::new(64, 32, 1).build();
+            // f16 has a range; beyond it others have their say in the next test.
+            let span = if tiling.class() == NumericClass::F16 { 6 } else { 50 };
+            let sized = |seed: u64, count: usize| {
+                let values = harness::values(seed, count);
+                values.iter().zip(0..).map(|(v, i)| (1.0 + v.abs()) * 2_f32.powi(i % span - span / 2)).collect()
+            };
+            let operands: Vec<Vec<f32>> = vec![sized(1, 64), sized(2, 32)];
+            let made = realise_with(&l, &suite.target, &unsplit(tiling)).unwrap();
+            suite.relative(&l, made, operands);
+        }
+    });
+}
+
+/// The largest and smallest numbers: bf16 has the range of f32, f16 ends at 65504.
+#[test]
+fn terms_at_the_ends_of_the_range() {
+    check(|suite| {
+        for tiling in tilings(&suite.target).into_iter().filter(|t| t.class() != NumericClass::F32 && t.bm == 32) {
+            let l = Product::new(4, 4, 1).build();
+            let left = match tiling.class() {
+                NumericClass::F16 => vec![65504.0, -65504.0, 65519.0, 6.2e-5],
+                NumericClass::Bf16 => vec![3.38e38, -1e38, 1e-30, 0.0],
+                _ => vec![3.402e38, -3.4e38, 1e-20, 0.0],
+            };
+            let made = realise_with(&l, &suite.target, &unsplit(tiling)).unwrap();
+            suite.relative(&l, made, vec![left, vec![1.0, -0.5, 0.25, 0.0]]);
         }
     });
 }

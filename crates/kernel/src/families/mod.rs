@@ -82,3 +82,18 @@ pub fn realise(l: &Loop, target: &Target) -> Result<Realisation, KernelError> {
         LoopKind::Attention(_) => attention::realise(l, target),
     }
 }
+
+/// As [`realise`], with leave to round the operands of contractions to these numeric classes.
+///
+/// # Errors
+/// As [`realise`].
+pub fn realise_among(
+    l: &Loop,
+    target: &Target,
+    classes: &[NumericClass],
+) -> Result<Realisation, KernelError> {
+    match &l.kind {
+        LoopKind::Contract(_) => contract::realise_among(l, target, classes),
+        _ => realise(l, target),
+    }
+}

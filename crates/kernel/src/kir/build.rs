@@ -14,6 +14,7 @@ use super::operand::Operand;
 use super::types::{Lanes, Scalar, Type};
 use crate::KernelError;
 use crate::functions::Function;
+use griffinfly_ir::target::HalfFormat;
 
 /// Builds one [`Kernel`]; see the module for the style it allows.
 #[derive(Debug)]
@@ -46,6 +47,7 @@ impl Builder {
             shared: Vec::new(),
             vars: Vec::new(),
             counters: Vec::new(),
+            matrices: Vec::new(),
             exprs: Vec::new(),
             blocks: vec![Block::default()],
         };
@@ -104,8 +106,21 @@ impl Builder {
     pub fn shared(&self, name: impl Into<String>, element: Type, length: u32) -> Shared<'_> {
         self.check(!element.is_bool(), || "workgroup memory cannot hold truth values".to_owned());
         self.check(length > 0, || "an array needs at least one element".to_owned());
+        self.array(SharedArray { name: name.into(), element, half: None, length })
+    }
+
+    /// Declares an array in workgroup memory of quadruples in half precision.
+    #[track_caller]
+    pub fn shared_half(&self, name: impl Into<String>, format: HalfFormat, length: u32) -> Shared<'_> {
+        let other = self.state.borrow().kernel.half().is_some_and(|known| known != format);
+        self.check(!other, || "arrays of two half precisions in one kernel".to_owned());
+        self.array(SharedArray { name: name.into(), element: Type::F32X4, half: Some(format), length })
+    }
+
+    fn array(&self, array: SharedArray) -> Shared<'_> {
         let arrays = &mut self.state.borrow_mut().kernel.shared;
-        arrays.push(SharedArray { name: name.into(), element, length });
+        let element = array.element;
+        arrays.push(array);
         Shared { builder: self, id: SharedId(arrays.len() as u32 - 1), element }
     }
 

@@ -5,6 +5,7 @@
 
 use super::expr::{ExprId, ExprNode, Uniformity};
 use super::types::Type;
+use griffinfly_ir::target::HalfFormat;
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
@@ -32,6 +33,8 @@ ids! {
     CounterId,
     /// Index of a block.
     BlockId,
+    /// Index of a matrix.
+    MatrixId,
 }
 
 /// What a kernel may do with a binding.
@@ -64,10 +67,68 @@ pub struct Binding {
 pub struct SharedArray {
     /// Name in the text.
     pub name: String,
-    /// Element type.
+    /// Element type, as stores see it.
     pub element: Type,
+    /// Whether elements lie there in half precision: then they are written by ordinary stores of exactly representable values and
+    /// read as matrices only.
+    pub half: Option<HalfFormat>,
     /// Number of elements.
     pub length: u32,
+}
+
+impl SharedArray {
+    /// Bytes of the array.
+    pub fn bytes(&self) -> u64 {
+        let full = u64::from(self.element.bytes()) * u64::from(self.length);
+        if self.half.is_some() { full / 2 } else { full }
+    }
+}
+
+/// Part of a matrix in a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MatrixRole {
+    /// Left factor.
+    Left(HalfFormat),
+    /// Right factor.
+    Right(HalfFormat),
+    /// Sum of products, f32.
+    Sum,
+}
+
+/// A matrix of [`MATRIX`] rows and columns, held by the invocations of a subgroup together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Matrix {
+    /// Name in the text.
+    pub name: String,
+    /// What it is for.
+    pub role: MatrixRole,
+}
+
+/// Rows and columns of a matrix.
+pub const MATRIX: u32 = 16;
+/// Invocations that hold a matrix together.
+pub const SUBGROUP: u32 = 32;
+
+/// Which neighbours of a matrix lie side by side in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// Those of a row.
+    Rows,
+    /// Those of a column.
+    Columns,
+}
+
+/// Where a matrix lies in a workgroup array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MatrixPlace {
+    /// The array.
+    pub array: SharedId,
+    /// Its first element.
+    pub index: ExprId,
+    /// Elements from one row (or column) to the next.
+    pub stride: u32,
+    /// What lies side by side.
+    pub order: Order,
 }
 
 /// A named register.
@@ -137,6 +198,25 @@ pub enum Stmt {
     Fence,
     /// Adds to an element of a binding of counters at once; the variable gets what it was before.
     AtomicAdd(VarId, BindingId, ExprId, ExprId),
+    /// Declares a sum of matrices, zero.
+    DeclareMatrix(MatrixId),
+    /// Sets a sum to zero.
+    ClearMatrix(MatrixId),
+    /// Declares a factor, read from a workgroup array of half precision.
+    LoadMatrix(MatrixId, MatrixPlace),
+    /// Adds the product of two factors to a sum.
+    MultiplyAdd {
+        /// The sum.
+        sum: MatrixId,
+        /// Left factor.
+        left: MatrixId,
+        /// Right factor.
+        right: MatrixId,
+    },
+    /// Adds the second sum to the first.
+    AddMatrix(MatrixId, MatrixId),
+    /// Writes a sum to a workgroup array.
+    StoreMatrix(MatrixId, MatrixPlace),
 }
 
 impl Stmt {
@@ -144,6 +224,11 @@ impl Stmt {
     pub fn for_operands(&self, mut visit: impl FnMut(ExprId)) {
         match *self {
             Self::Bind(_) | Self::Loop(_) | Self::Break | Self::Barrier | Self::Fence => {}
+            Self::DeclareMatrix(_)
+            | Self::ClearMatrix(_)
+            | Self::MultiplyAdd { .. }
+            | Self::AddMatrix(..) => {}
+            Self::LoadMatrix(_, place) | Self::StoreMatrix(_, place) => visit(place.index),
             Self::Declare(_, value) | Self::Assign(_, value) => visit(value),
             Self::StoreBinding(_, index, value)
             | Self::StoreShared(_, index, value)
@@ -188,6 +273,8 @@ pub struct Kernel {
     pub vars: Vec<Variable>,
     /// Loop counters.
     pub counters: Vec<Counter>,
+    /// Matrices.
+    pub matrices: Vec<Matrix>,
     /// Expressions.
     pub exprs: Vec<ExprNode>,
     /// Blocks; the first is the body.
@@ -220,7 +307,12 @@ impl Kernel {
 
     /// Bytes of workgroup memory.
     pub fn workgroup_bytes(&self) -> u64 {
-        self.shared.iter().map(|array| u64::from(array.element.bytes()) * u64::from(array.length)).sum()
+        self.shared.iter().map(SharedArray::bytes).sum()
+    }
+
+    /// The format of arrays and factors in half precision, if there are any; a kernel has one at most.
+    pub fn half(&self) -> Option<HalfFormat> {
+        self.shared.iter().find_map(|array| array.half)
     }
 
     /// Bytes of the parameter block.

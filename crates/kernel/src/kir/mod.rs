@@ -28,6 +28,7 @@ mod expr;
 mod fold;
 mod handle;
 mod kernel;
+mod matrix;
 mod methods;
 mod operand;
 mod types;
@@ -39,8 +40,9 @@ pub use build::Builder;
 pub use expr::{Axis, BinaryOp, Builtin, ExprId, ExprKind, ExprNode, Literal, UnaryOp, Uniformity};
 pub use handle::{Buffer, Expr, Shared, Var};
 pub use kernel::{
-    Access, Binding, BindingId, Block, BlockId, Counter, CounterId, Kernel, SharedArray, SharedId, Stmt,
-    VarId, Variable,
+    Access, Binding, BindingId, Block, BlockId, Counter, CounterId, Kernel, MATRIX, Matrix, MatrixId,
+    MatrixPlace, MatrixRole, Order, SUBGROUP, SharedArray, SharedId, Stmt, VarId, Variable,
 };
+pub use matrix::{Block as MatrixBlock, MatrixVar};
 pub use operand::Operand;
 pub use types::{Lanes, Scalar, Type};

@@ -4,8 +4,8 @@
 //! become the struct `params`, in immediate data (push constants) or in a uniform buffer. Values are printed as `let`
 //! when used more than once (or named, or reading memory), and inside their only user otherwise. Of our scalar functions only the used ones appear.
 //!
-//! The text declares nothing optional: it needs naga's `IMMEDIATES` capability for [`ParameterBlock::Immediate`] and
-//! no other.
+//! The text declares nothing optional, save kernels with matrices: those enable half precision and cooperative matrices. It needs
+//! naga's `IMMEDIATES` capability for [`ParameterBlock::Immediate`].
 
 mod expr;
 mod names;
@@ -20,11 +20,21 @@ use std::fmt::Write as _;
 
 use crate::functions::Function;
 use crate::kir::{Access, Builtin, ExprKind, Kernel};
+use griffinfly_ir::target::HalfFormat;
 use names::Names;
 use place::{Place, Places};
 
 /// Name of the entry point of every printed module.
 pub const ENTRY: &str = "main";
+
+/// First line of a module whose `f16` stands for bf16, for which the language has no name; [`crate::spirv`] puts it in.
+pub const BF16: &str = "// f16 is bf16";
+
+/// The line that a module with matrices has.
+pub const MATRICES: &str = "enable wgpu_cooperative_matrix;";
+
+/// Element of an array in half precision.
+const HALF: &str = "vec4<f16>";
 
 /// Where a kernel finds its parameter words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -74,6 +84,7 @@ impl Printer<'_> {
     }
 
     fn declarations(&mut self, options: &PrintOptions) {
+        self.enables();
         self.parameters(options);
         for (index, binding) in self.kernel.bindings.iter().enumerate() {
             let (access, coherent) = match binding.access {
@@ -90,7 +101,8 @@ impl Printer<'_> {
             }
         }
         for (index, array) in self.kernel.shared.iter().enumerate() {
-            let (name, element, length) = (&self.names.shared[index], array.element, array.length);
+            let (name, length) = (&self.names.shared[index], array.length);
+            let element = if array.half.is_some() { HALF.to_owned() } else { array.element.to_string() };
             self.line(0, format_args!("var<workgroup> {name}: array<{element}, {length}>;"));
         }
         for text in Function::declarations(self.called()) {
@@ -99,6 +111,18 @@ impl Printer<'_> {
         }
         if !self.out.is_empty() {
             self.out.push('\n');
+        }
+    }
+
+    fn enables(&mut self) {
+        match self.kernel.half() {
+            Some(HalfFormat::Bf16) => self.line(0, format_args!("{BF16}")),
+            Some(HalfFormat::F16) => {}
+            None => return,
+        }
+        self.line(0, format_args!("enable f16;"));
+        if !self.kernel.matrices.is_empty() {
+            self.line(0, format_args!("{MATRICES}"));
         }
     }
 

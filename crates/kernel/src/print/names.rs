@@ -11,7 +11,7 @@ use crate::kir::{Kernel, Literal};
 
 /// Words the printed text itself uses, besides the reserved words of the language.
 const TAKEN: &str = "main params Params global_id local_id local_index workgroup_id workgroup_count \
-    f32 i32 u32 vec2 vec4 array bool min max fma select bitcast abs floor ceil round trunc workgroupBarrier";
+    f16 f32 i32 u32 coop_mat16x16 coopLoad coopLoadT coopStore coopStoreT coopMultiplyAdd vec2 vec4 array bool min max fma select bitcast abs floor ceil round trunc workgroupBarrier";
 
 /// Printed names, by index; `exprs` is filled for `let`s only.
 pub(super) struct Names {
@@ -20,6 +20,7 @@ pub(super) struct Names {
     pub(super) shared: Vec<String>,
     pub(super) vars: Vec<String>,
     pub(super) counters: Vec<String>,
+    pub(super) matrices: Vec<String>,
     pub(super) exprs: Vec<Option<String>>,
 }
 
@@ -30,6 +31,7 @@ impl Names {
         let shared = kernel.shared.iter().map(|array| scope.claim(&array.name)).collect();
         let vars = kernel.vars.iter().map(|var| scope.claim(&var.name)).collect();
         let counters = kernel.counters.iter().map(|counter| scope.claim(&counter.name)).collect();
+        let matrices = kernel.matrices.iter().map(|matrix| scope.claim(&matrix.name)).collect();
         let mut unnamed = 0_u32;
         let exprs = kernel.exprs.iter().zip(&places.places).map(|(node, place)| {
             (*place == Place::Let).then(|| match &node.name {
@@ -43,7 +45,7 @@ impl Names {
         let exprs = exprs.collect();
         let mut members = Scope::new();
         let params = kernel.params.iter().map(|name| members.claim(name)).collect();
-        Self { params, bindings, shared, vars, counters, exprs }
+        Self { params, bindings, shared, vars, counters, matrices, exprs }
     }
 }
 

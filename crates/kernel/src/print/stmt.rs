@@ -2,7 +2,10 @@
 
 use super::Printer;
 use super::place::Place;
-use crate::kir::{BlockId, ExprId, Stmt};
+use crate::kir::{BlockId, ExprId, MatrixId, MatrixPlace, MatrixRole, Order, Stmt};
+
+/// Type of sums.
+const SUM: &str = "coop_mat16x16<f32, C>";
 
 impl Printer<'_> {
     pub(super) fn block(&mut self, id: BlockId, depth: usize) {
@@ -32,7 +35,10 @@ impl Printer<'_> {
             Stmt::StoreShared(array, index, value) => {
                 let (name, index, value) =
                     (&self.names.shared[array.index()], self.value(index), self.value(value));
-                self.line(depth, format_args!("{name}[{index}] = {value};"));
+                match self.kernel.shared[array.index()].half {
+                    Some(_) => self.line(depth, format_args!("{name}[{index}] = vec4<f16>({value});")),
+                    None => self.line(depth, format_args!("{name}[{index}] = {value};")),
+                }
             }
             Stmt::If { condition, accept, reject, .. } => self.branch(condition, accept, reject, depth),
             Stmt::For { counter, start, end, step, body } => {
@@ -58,7 +64,54 @@ impl Printer<'_> {
                 let (index, value) = (self.value(index), self.value(value));
                 self.line(depth, format_args!("{var} = atomicAdd(&{name}[{index}], {value});"));
             }
+            Stmt::DeclareMatrix(_)
+            | Stmt::ClearMatrix(_)
+            | Stmt::LoadMatrix(..)
+            | Stmt::MultiplyAdd { .. }
+            | Stmt::AddMatrix(..)
+            | Stmt::StoreMatrix(..) => self.matrix(statement, depth),
         }
+    }
+
+    fn matrix(&mut self, statement: &Stmt, depth: usize) {
+        let name = |id: MatrixId| &self.names.matrices[id.index()];
+        let text = match *statement {
+            Stmt::DeclareMatrix(id) => format!("var {} = {SUM}();", name(id)),
+            Stmt::ClearMatrix(id) => format!("{} = {SUM}();", name(id)),
+            Stmt::LoadMatrix(id, place) => {
+                let role = match self.kernel.matrices[id.index()].role {
+                    MatrixRole::Left(_) => 'A',
+                    MatrixRole::Right(_) => 'B',
+                    MatrixRole::Sum => 'C',
+                };
+                let (call, place) = ("coopLoad", self.matrix_place(place));
+                format!("let {} = {call}{}<coop_mat16x16<f16, {role}>>({});", name(id), place.0, place.1)
+            }
+            Stmt::MultiplyAdd { sum, left, right } => {
+                let (sum, left, right) = (name(sum), name(left), name(right));
+                format!("{sum} = coopMultiplyAdd({left}, {right}, {sum});")
+            }
+            Stmt::AddMatrix(sum, other) => {
+                let (sum, other) = (name(sum), name(other));
+                format!("{sum} = {sum} + {other};")
+            }
+            Stmt::StoreMatrix(id, place) => {
+                let place = self.matrix_place(place);
+                format!("coopStore{}({}, {});", place.0, name(id), place.1)
+            }
+            _ => String::new(),
+        };
+        self.line(depth, format_args!("{text}"));
+    }
+
+    /// The suffix of the call, which says `T` for rows side by side, and its place arguments.
+    fn matrix_place(&self, place: MatrixPlace) -> (&'static str, String) {
+        let suffix = match place.order {
+            Order::Rows => "T",
+            Order::Columns => "",
+        };
+        let (array, index) = (&self.names.shared[place.array.index()], self.value(place.index));
+        (suffix, format!("&{array}[{index}], {}u", place.stride))
     }
 
     fn bind(&mut self, id: ExprId, depth: usize) {

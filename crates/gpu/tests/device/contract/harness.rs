@@ -11,7 +11,7 @@ use griffinfly_compile::program::{
 };
 use griffinfly_gpu::{Device, Sections};
 use griffinfly_ir::loops::Loop;
-use griffinfly_ir::target::Target;
+use griffinfly_ir::target::{NumericClass, Target};
 use griffinfly_ir::types::TensorType;
 use std::sync::Arc;
 
@@ -27,6 +27,8 @@ pub(super) struct Suite {
 struct Case {
     name: String,
     expected: Expected,
+    class: NumericClass,
+    is_relative: bool,
     /// Externals of the results.
     results: Vec<usize>,
 }
@@ -102,11 +104,19 @@ impl Suite {
         let results =
             l.results.iter().zip(&buffers.results).map(|(ty, (place, _))| self.external(ty, *place));
         let results = results.collect();
+        let class = realisation.dispatches[0].numeric;
         let name = format!("{} on {:?} -> {:?}", realisation.dispatches[0].name, l.operands, l.results);
         for (level, instance) in realisation.dispatches.into_iter().enumerate() {
             self.dispatch(level, instance, &buffers);
         }
-        self.cases.push(Case { name, expected: expected(l, &operands), results });
+        self.cases.push(Case { name, expected: expected(l, &operands), class, results, is_relative: false });
+    }
+
+    /// Adds a realisation whose results are compared relative to themselves, with the bound of its class alone, which many
+    /// of them must come near.
+    pub(super) fn relative(&mut self, l: &Loop, realisation: Realisation, operands: Vec<Vec<f32>>) {
+        self.with_operands(l, realisation, operands);
+        self.cases.last_mut().unwrap().is_relative = true;
     }
 
     /// A buffer that holds values and then NaN; returns its place and bytes without the padding.
@@ -175,7 +185,8 @@ impl Suite {
                 executor.read(ticket, *result, &mut bytes).unwrap();
                 let got: Vec<f32> =
                     bytes.chunks_exact(4).map(|word| f32::from_ne_bytes(word.try_into().unwrap())).collect();
-                faults.extend(fault(&case.name, &got, want, case.expected.magnitude));
+                faults.extend(fault(case, &got, want));
+                faults.extend(too_exact(case, &got, want));
             }
         }
         println!("{} cases, {kernels} kernels on {}", cases.len(), device.info().name);
@@ -212,15 +223,44 @@ fn access(binding: &kir::Binding) -> BindingAccess {
     }
 }
 
-fn fault(name: &str, got: &[f32], want: &[f32], magnitude: f64) -> Option<String> {
+/// What rounding to the terms of a class changes in a product, relative to it: both operands, and the products left out.
+pub(super) fn rounding(class: NumericClass) -> f64 {
+    match class {
+        NumericClass::F32 => 0.0,
+        NumericClass::Bf16x3 => 4.0 * 0.5_f64.powi(24),
+        NumericClass::Bf16x2 => 3.0 * 0.5_f64.powi(16),
+        NumericClass::F16 => 2.0 * 0.5_f64.powi(11),
+        NumericClass::Bf16 => 2.0 * 0.5_f64.powi(8),
+    }
+}
+
+/// One term or two must show among many products, else they were not taken.
+fn too_exact(case: &Case, got: &[f32], want: &[f32]) -> Option<String> {
+    let relative = |(g, w): (&f32, &f32)| (f64::from(*g) / f64::from(*w) - 1.0).abs();
+    let most = got.iter().zip(want).map(relative).fold(0.0, f64::max);
+    let is_coarse = case.is_relative && want.len() > 1000 && case.class.terms() < 3;
+    (is_coarse && most < rounding(case.class) / 50.0).then(|| format!("{}: {most} is too exact", case.name))
+}
+
+fn fault(case: &Case, got: &[f32], want: &[f32]) -> Option<String> {
+    let Case { name, class, expected: Expected { magnitude, .. }, .. } = case;
     let off = |(g, w): (&f32, &f32)| {
+        if case.is_relative {
+            // One f32 sum of the products of terms.
+            let bound = (rounding(*class) + 2e-7) * f64::from(w.abs());
+            return !((f64::from(*g) - f64::from(*w)).abs() <= bound);
+        }
+        if w.is_infinite() && class.terms() > 1 {
+            // An infinite operand has a NaN rest.
+            return g.is_finite();
+        }
         if !w.is_finite() {
             return if w.is_nan() { !g.is_nan() } else { g != w };
         }
         // Sums carry the rounding of their products; an epilogue may square them.
         let size = magnitude.max(1.0) * f64::from(w.abs()).max(1.0).sqrt();
         let error = (f64::from(*g) - f64::from(*w)).abs();
-        error.is_nan() || error > 4e-6 * size
+        error.is_nan() || error > (4e-6 + rounding(*class)) * size
     };
     let wrong: Vec<usize> =
         got.iter().zip(want).enumerate().filter(|(_, p)| off(*p)).map(|(i, _)| i).collect();

@@ -9,7 +9,7 @@
 use super::gemv_choice as gemv;
 use super::tiling::Tiling;
 use griffinfly_ir::loops::Contract;
-use griffinfly_ir::target::Target;
+use griffinfly_ir::target::{NumericClass, Target};
 
 /// A tiling and the number of parts the products are split into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,12 +79,18 @@ pub fn choices(target: &Target) -> Vec<Choice> {
         let both = [Choice::whole(*tiling), Choice::parts(*tiling, 4)];
         both.into_iter().chain(tiling.is_staged().then_some(last)).collect::<Vec<_>>()
     };
-    Tiling::all().iter().filter(fits).flat_map(all).collect()
+    Tiling::all().iter().chain(Tiling::matrices()).filter(fits).flat_map(all).collect()
 }
 
-/// The choice for a contraction on a target.
+/// The choice for a contraction on a target, with f32 products.
 #[must_use]
 pub fn choose(contract: &Contract, target: &Target) -> Choice {
+    choose_among(contract, target, &[NumericClass::F32])
+}
+
+/// The choice for a contraction on a target among tilings of these numeric classes.
+#[must_use]
+pub fn choose_among(contract: &Contract, target: &Target, classes: &[NumericClass]) -> Choice {
     let size = Size::of(contract);
     if size.work() < TINY {
         return Choice::whole(Tiling::DIRECT);
@@ -92,7 +98,7 @@ pub fn choose(contract: &Contract, target: &Target) -> Choice {
     let few = if target.is_hardware { gemv::choose(contract, target) } else { None };
     let choice = match few {
         Some(tiling) => Choice::whole(tiling),
-        None if target.is_hardware => hardware(&size, target),
+        None if target.is_hardware => hardware(&size, target, classes),
         None => software(&size, target),
     };
     let tiling = if size.allows(&choice.tiling, target) { choice.tiling } else { Tiling::DIRECT };
@@ -142,7 +148,7 @@ impl Size {
     fn allows(&self, tiling: &Tiling, target: &Target) -> bool {
         let registers = tiling.tm * tiling.tn * self.sums;
         tiling.fits(target, &target.numeric_classes)
-            && tiling.bytes_with(self.rights.max(self.sums)) <= target.max_workgroup_bytes
+            && tiling.bytes_with(self.rights.max(self.sums), target) <= target.max_workgroup_bytes
             && (self.sums == 1 || registers <= if target.is_hardware { MOST_SUMS } else { 2 * MOST_SUMS })
     }
 
@@ -165,6 +171,7 @@ impl Size {
 
 /// What a tiling costs: microseconds of a workgroup for one tile of products, when it has its compute unit for itself and when
 /// it shares it with others. Measured on an H200; elsewhere their proportions matter.
+#[derive(Clone, Copy)]
 struct Rate {
     tiling: Tiling,
     alone: f64,
@@ -178,6 +185,16 @@ const RATES: [Rate; 5] = [
     Rate { tiling: Tiling::LOW, alone: 0.53, shared: 0.35 },
     Rate { tiling: Tiling::SMALL, alone: 0.45, shared: 0.22 },
 ];
+
+/// The rates of tilings for matrix units.
+fn matrix_rates() -> impl Iterator<Item = Rate> {
+    Tiling::matrices().map(|tiling| {
+        let products = f64::from(tiling.class().products().len() as u32);
+        let tile = f64::from(tiling.bm * tiling.bn * tiling.bk) / f64::from(128 * 128 * 16);
+        let time = 0.3 + tile * (0.25 + 0.35 * products);
+        Rate { tiling: *tiling, alone: 1.3 * time, shared: time }
+    })
+}
 
 /// A dispatch that waits for another one, and the beginning and end of a workgroup, in microseconds.
 const LEVEL: f64 = 2.5;
@@ -224,7 +241,7 @@ impl Rate {
 }
 
 /// The choice with the least estimated time; few rows or columns have tilings of their own.
-fn hardware(size: &Size, target: &Target) -> Choice {
+fn hardware(size: &Size, target: &Target, classes: &[NumericClass]) -> Choice {
     let units = u64::from(target.compute_units.max(1));
     if size.m <= 16 || size.n <= 16 {
         let tiling = if size.m <= 16 { Tiling::FLAT } else { Tiling::TALL };
@@ -232,11 +249,15 @@ fn hardware(size: &Size, target: &Target) -> Choice {
     }
     let fits = |tiling: &Tiling| size.allows(tiling, target);
     let large = [Tiling::LARGE_DOUBLE, Tiling::LARGE_SHALLOW_DOUBLE, Tiling::LARGE].into_iter().find(fits);
-    if let Some(large) = large.filter(|large| size.tiles(large) >= WAVES * units) {
+    let is_f32 = !classes.iter().any(|class| class.format().is_some_and(|f| target.matrix_formats.contains(&f)));
+    if let Some(large) = large.filter(|large| is_f32 && size.tiles(large) >= WAVES * units) {
         return Choice::whole(large);
     }
     let mut best = (f64::INFINITY, Choice::whole(Tiling::SMALL));
-    for rate in RATES.iter().filter(|rate| fits(&rate.tiling)) {
+    let units_of = |class: NumericClass| class.format().is_none_or(|f| target.matrix_formats.contains(&f));
+    let allowed = |tiling: &Tiling| classes.contains(&tiling.class()) && units_of(tiling.class()) && fits(tiling);
+    let rates = RATES.iter().copied().chain(matrix_rates());
+    for rate in rates.filter(|rate| allowed(&rate.tiling)) {
         for split in 1..=size.most_parts(&rate.tiling) {
             let time = rate.time(size, split, units);
             if time < best.0 {

@@ -12,8 +12,8 @@ const IN_FLIGHT: u32 = 16;
 
 /// The register tile of every sum: per row, variables of one or four columns.
 pub(super) struct Accumulators<'b> {
-    b: &'b Builder,
-    sums: Vec<Vec<Vec<Var<'b>>>>,
+    pub(super) b: &'b Builder,
+    pub(super) sums: Vec<Vec<Vec<Var<'b>>>>,
 }
 
 impl<'b> Accumulators<'b> {
@@ -29,6 +29,15 @@ impl<'b> Accumulators<'b> {
     /// Those of one output whose sums are done.
     pub(super) fn of(b: &'b Builder, sums: &[Var<'b>]) -> Self {
         Self { b, sums: sums.iter().map(|sum| vec![vec![*sum]]).collect() }
+    }
+
+    /// Adds what other accumulators of the same shape hold, and clears those.
+    pub(super) fn take(&self, other: &Accumulators<'b>) {
+        let all = |sums: &Accumulators<'b>| sums.sums.concat().concat();
+        for (var, other) in all(self).into_iter().zip(all(other)) {
+            var.set(var.get() + other.get());
+            other.set(self.b.zero(other.ty()));
+        }
     }
 
     /// The outputs of a sum by rows.

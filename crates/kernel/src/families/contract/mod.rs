@@ -1,6 +1,7 @@
 //! Contractions: matrix products and convolutions in all directions, by register tiles.
 //!
-//! `acc(b, m, n) = sum over k of a(b, m, k) * b(b, n, k)` in f32, then the epilogue with `Carry(0) = acc` and its stores. Input:
+//! `acc(b, m, n) = sum over k of a(b, m, k) * b(b, n, k)` in f32 (or of rounded operands, where the choice is of such a numeric
+//! class), then the epilogue with `Carry(0) = acc` and its stores. Input:
 //! a [`Loop`] of kind `Contract` and a [`Choice`]; output: one dispatch, or two when the products are split into parts
 //! (partial sums to scratch, then added in the order of the parts, so results do not depend on timing). Where that pays, the
 //! workgroup that finishes a tile last adds its parts in the same order, and there is one dispatch again.
@@ -12,6 +13,7 @@
 //! | `point` | evaluation of a body at one or four points; bindings |
 //! | `problem` | a contraction on a target: views, sizes, parameter words, position of a tile |
 //! | `tile`, `stage` | the staged kernel; filling its tiles in workgroup memory |
+//! | `matrix`, `matrix_stage`, `rounding` | the kernel for matrix units; filling its tiles; terms of an operand |
 //! | `direct` | the kernel without workgroup memory |
 //! | `gemv`, `gemv_choice` | the kernel for few rows or columns, whose products lanes share; its choice |
 //! | `finish`, `reduce` | sums to outputs or partial sums; the dispatch that adds parts |
@@ -25,9 +27,12 @@ mod direct;
 mod finish;
 mod gemv;
 mod gemv_choice;
+mod matrix;
+mod matrix_stage;
 pub(super) mod point;
 mod problem;
 mod reduce;
+mod rounding;
 mod stage;
 mod tile;
 mod tiling;
@@ -36,14 +41,14 @@ pub(super) mod view;
 #[cfg(test)]
 mod tests;
 
-pub use choose::{Choice, Merge, choices, choose};
+pub use choose::{Choice, Merge, choices, choose, choose_among};
 pub use tiling::{Staging, Tiling};
 
 use super::emit::unsupported;
 use super::{Instance, Realisation};
 use crate::KernelError;
 use griffinfly_ir::loops::{Loop, LoopKind};
-use griffinfly_ir::target::Target;
+use griffinfly_ir::target::{NumericClass, Target};
 use point::Sight;
 use problem::{LAST, Problem};
 
@@ -52,10 +57,22 @@ use problem::{LAST, Problem};
 /// # Errors
 /// A loop of another kind, sizes beyond 32 bits, or more bindings than the target allows.
 pub fn realise(l: &Loop, target: &Target) -> Result<Realisation, KernelError> {
+    realise_among(l, target, &[NumericClass::F32])
+}
+
+/// As [`realise`], by the best choice among tilings of these numeric classes.
+///
+/// # Errors
+/// As [`realise`].
+pub fn realise_among(
+    l: &Loop,
+    target: &Target,
+    classes: &[NumericClass],
+) -> Result<Realisation, KernelError> {
     let LoopKind::Contract(contract) = &l.kind else {
         return Err(unsupported("contract", "the loop is not a contraction"));
     };
-    realise_with(l, target, &choose(contract, target))
+    realise_with(l, target, &choose_among(contract, target, classes))
 }
 
 /// The dispatches of a contraction by a given choice; a split that leaves parts without products is reduced.
@@ -106,8 +123,11 @@ fn check_partials(bytes: u64, target: &Target) -> Result<(), KernelError> {
 
 fn product(problem: &Problem<'_>) -> Result<Instance, KernelError> {
     let tiling = problem.choice.tiling;
-    let is_staged = matches!(tiling.staging, Staging::Single | Staging::Double);
-    let factors = if is_staged { tile::factors(problem) } else { direct::factors(problem) };
+    let factors = match tiling.staging {
+        Staging::Direct | Staging::Lanes => direct::factors(problem),
+        Staging::Single | Staging::Double => tile::factors(problem),
+        Staging::Matrix(_) => matrix::factors(problem),
+    };
     let mut name = format!("contract {tiling}");
     for (term, [a, b]) in problem.terms.iter().zip(factors) {
         if term.is_joint {
@@ -126,6 +146,7 @@ fn product(problem: &Problem<'_>) -> Result<Instance, KernelError> {
         Staging::Direct => direct::instance(problem, name),
         Staging::Lanes => gemv::instance(problem, name),
         Staging::Single | Staging::Double => tile::instance(problem, name),
+        Staging::Matrix(class) => matrix::instance(problem, name, class),
     }
 }
 

@@ -4,6 +4,7 @@ use super::*;
 use crate::{print, spirv};
 use griffinfly_ir::index::{Access, Store};
 use griffinfly_ir::loops::{Body, Contract};
+use griffinfly_ir::target::HalfFormat;
 use griffinfly_ir::types::{DType, TensorType};
 
 /// `y[m, n] = sum over k of a[m, k] b[n, k]`.
@@ -72,10 +73,13 @@ fn what_fits_where() {
 
 #[test]
 fn every_choice_prints_a_valid_kernel() {
-    let target = hardware();
-    for l in [product(132, 68, 96), product(37, 5, 70)] {
+    let units = Target { matrix_formats: vec![HalfFormat::F16, HalfFormat::Bf16], ..hardware() };
+    let all = [(product(132, 68, 96), hardware()), (product(37, 5, 70), hardware()), (product(132, 68, 4200), units)];
+    for (l, target) in all {
         for choice in choices(&target) {
-            for instance in realise_with(&l, &target, &choice).unwrap().dispatches {
+            let dispatches = realise_with(&l, &target, &choice).unwrap().dispatches;
+            assert_eq!(dispatches[0].numeric, choice.tiling.class());
+            for instance in dispatches {
                 let text = print::wgsl(&instance.kernel, &print::PrintOptions::default());
                 spirv::compile(&text, print::ENTRY)
                     .unwrap_or_else(|error| panic!("{}: {error}", instance.name));

@@ -43,6 +43,10 @@ pub(super) fn instance(problem: &Problem<'_>, name: String) -> Result<Instance, 
 
 /// Iterations per staged tile (or per product without staging): the outer loop's, and those of the loop inside it.
 pub(super) fn turns(tiling: &Tiling, is_hardware: bool) -> u32 {
+    if matches!(tiling.staging, Staging::Matrix(_)) {
+        // Where matrices are multiplied by ordinary arithmetic; the last one is for the flush.
+        return 3 + tiling.bk;
+    }
     let unroll = unroll(tiling, is_hardware);
     if tiling.buffers() == 0 || unroll == tiling.bk { 1 } else { 2 + tiling.bk.div_ceil(unroll) }
 }
@@ -99,7 +103,9 @@ impl<'b> Tile<'_, 'b> {
         for group in self.groups(factors, buffers) {
             match self.tiling.staging {
                 Staging::Double => self.double(&group, &place, &sums)?,
-                Staging::Single | Staging::Direct | Staging::Lanes => self.single(&group, &place, &sums)?,
+                Staging::Single | Staging::Direct | Staging::Lanes | Staging::Matrix(_) => {
+                    self.single(&group, &place, &sums)?;
+                }
             }
         }
         let (rows, columns) = self.outputs(&place);

@@ -3,10 +3,12 @@
 //! A workgroup of a staged tiling computes `bm x bn` outputs from tiles of `bk` products held in workgroup memory; each
 //! invocation holds `tm x tn` of them in registers. A direct tiling has no workgroup memory and no barrier: each
 //! invocation reads its operands straight from the buffers. With lanes it does too, but `bk` invocations share the products of
-//! a register tile and add up in workgroup memory.
+//! a register tile and add up in workgroup memory. Of a tiling for matrix units, `tm x tn` is what an invocation finishes; a
+//! subgroup holds `8 tm x 4 tn` outputs in matrices.
 
 use super::gemv::Exchange;
-use griffinfly_ir::target::{NumericClass, Target};
+use crate::kir::{MATRIX, SUBGROUP};
+use griffinfly_ir::target::{HalfFormat, NumericClass, Target};
 use std::fmt;
 
 /// How operands reach the registers.
@@ -20,6 +22,8 @@ pub enum Staging {
     Single,
     /// Through two tiles per operand, the next one loaded during the arithmetic: one barrier per tile of products.
     Double,
+    /// Through tiles of rounded terms, multiplied by matrix units (or as they would be, where there are none).
+    Matrix(NumericClass),
 }
 
 /// One tiling; only those of [`Tiling::all`] exist.
@@ -42,6 +46,31 @@ pub struct Tiling {
 const fn staged(block: [u32; 3], thread: [u32; 2], staging: Staging) -> Tiling {
     Tiling { bm: block[0], bn: block[1], bk: block[2], tm: thread[0], tn: thread[1], staging }
 }
+
+/// A tiling for matrix units: block, outputs of a subgroup, numeric class.
+const fn matrix(block: [u32; 3], subgroup: [u32; 2], class: NumericClass) -> Tiling {
+    staged(block, [subgroup[0] / 8, subgroup[1] / 4], Staging::Matrix(class))
+}
+
+/// The tilings for matrix units of a class, small to large.
+const fn matrices(class: NumericClass) -> [Tiling; 6] {
+    [
+        matrix([32, 32, 16], [16, 16], class),
+        matrix([64, 64, 16], [32, 32], class),
+        matrix([64, 64, 32], [32, 32], class),
+        matrix([128, 64, 32], [32, 32], class),
+        matrix([128, 128, 16], [64, 32], class),
+        matrix([128, 128, 32], [64, 32], class),
+    ]
+}
+
+/// The tilings for matrix units of all classes.
+const MATRICES: [[Tiling; 6]; 4] = [
+    matrices(NumericClass::Bf16x3),
+    matrices(NumericClass::Bf16x2),
+    matrices(NumericClass::F16),
+    matrices(NumericClass::Bf16),
+];
 
 const fn direct(tm: u32, tn: u32) -> Tiling {
     // Large tiles are for software drivers: few invocations per workgroup spread them over the CPUs.
@@ -90,7 +119,12 @@ impl Tiling {
     /// Large, double-buffered: above 32 KiB.
     pub const LARGE_DOUBLE: Self = staged([128, 128, 16], [8, 8], Staging::Double);
 
-    /// All tilings, small to large.
+    /// All tilings for matrix units.
+    pub fn matrices() -> impl Iterator<Item = &'static Self> {
+        MATRICES.iter().flatten()
+    }
+
+    /// All tilings for f32 products, small to large.
     #[must_use]
     pub const fn all() -> &'static [Self] {
         const {
@@ -154,7 +188,21 @@ impl Tiling {
     /// Whether operands go through workgroup memory.
     #[must_use]
     pub const fn is_staged(&self) -> bool {
-        matches!(self.staging, Staging::Single | Staging::Double)
+        matches!(self.staging, Staging::Single | Staging::Double | Staging::Matrix(_))
+    }
+
+    /// Arithmetic of its products.
+    #[must_use]
+    pub const fn class(&self) -> NumericClass {
+        match self.staging {
+            Staging::Matrix(class) => class,
+            Staging::Direct | Staging::Lanes | Staging::Single | Staging::Double => NumericClass::F32,
+        }
+    }
+
+    /// Of tilings for matrix units: rows and columns that a subgroup holds.
+    pub(super) const fn subgroup(&self) -> [u32; 2] {
+        [8 * self.tm, 4 * self.tn]
     }
 
     /// Invocations per workgroup.
@@ -164,7 +212,7 @@ impl Tiling {
         match self.staging {
             Staging::Direct => self.bk,
             Staging::Lanes => tiles * self.bk,
-            Staging::Single | Staging::Double => tiles,
+            Staging::Single | Staging::Double | Staging::Matrix(_) => tiles,
         }
     }
 
@@ -177,7 +225,7 @@ impl Tiling {
     pub(super) const fn buffers(&self) -> u32 {
         match self.staging {
             Staging::Direct | Staging::Lanes => 0,
-            Staging::Single => 1,
+            Staging::Single | Staging::Matrix(_) => 1,
             Staging::Double => 2,
         }
     }
@@ -188,27 +236,74 @@ impl Tiling {
         rows / 4 + 1
     }
 
-    /// Bytes of workgroup memory.
+    /// Bytes of workgroup memory on a target.
     #[must_use]
-    pub const fn workgroup_bytes(&self) -> u32 {
-        self.bytes_with(1)
+    pub fn workgroup_bytes(&self, target: &Target) -> u32 {
+        self.bytes_with(1, target)
     }
 
     /// Bytes of workgroup memory with so many right factors of one left one, or sums.
-    pub(super) const fn bytes_with(&self, rights: u32) -> u32 {
-        if self.has_lanes() {
-            return 4 * rights * Exchange::of(self).words();
+    pub(super) fn bytes_with(&self, rights: u32, target: &Target) -> u32 {
+        match self.staging {
+            Staging::Direct => 0,
+            Staging::Lanes => 4 * rights * Exchange::of(self).words(),
+            Staging::Single | Staging::Double => {
+                16 * self.buffers() * self.bk * (Self::stride(self.bm) + rights * Self::stride(self.bn))
+            }
+            Staging::Matrix(class) => {
+                // Row by row, which takes more than product by product.
+                let quads = (self.bm + rights * self.bn) * matrix_stride(self.bk) * class.terms();
+                let units = Units::of(target, class);
+                quads * units.quad_bytes() + units.exchange_quads(self) * 16
+            }
         }
-        16 * self.buffers() * self.bk * (Self::stride(self.bm) + rights * Self::stride(self.bn))
     }
 
     /// Whether a target can run it with one of these numeric classes.
     #[must_use]
     pub fn fits(&self, target: &Target, classes: &[NumericClass]) -> bool {
-        self.workgroup_bytes() <= target.max_workgroup_bytes
+        self.workgroup_bytes(target) <= target.max_workgroup_bytes
             && self.invocations() <= target.max_invocations.min(target.max_workgroup_size[0])
-            && classes.contains(&NumericClass::F32)
-            && target.numeric_classes.contains(&NumericClass::F32)
+            && classes.contains(&self.class())
+            && target.numeric_classes.contains(&self.class())
+    }
+}
+
+/// Quadruples from one line of `length` elements to the next in an array that matrices are read from: 16 bytes more than a line,
+/// so that the lines of a matrix lie in different banks.
+pub(super) const fn matrix_stride(length: u32) -> u32 {
+    length / 4 + 2
+}
+
+/// What multiplies matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Units {
+    /// Matrix units, from arrays of half precision.
+    Matrix(HalfFormat),
+    /// Ordinary arithmetic, from arrays of rounded f32.
+    Plain,
+}
+
+impl Units {
+    /// Those of a target for a class.
+    pub(super) fn of(target: &Target, class: NumericClass) -> Self {
+        class.format().filter(|f| target.matrix_formats.contains(f)).map_or(Units::Plain, Units::Matrix)
+    }
+
+    /// Bytes of a quadruple of terms.
+    const fn quad_bytes(self) -> u32 {
+        match self {
+            Units::Matrix(_) => 8,
+            Units::Plain => 16,
+        }
+    }
+
+    /// Quadruples of f32 through which sums leave their matrices, one matrix per subgroup.
+    pub(super) const fn exchange_quads(self, tiling: &Tiling) -> u32 {
+        match self {
+            Units::Matrix(_) => tiling.invocations() / SUBGROUP * MATRIX * MATRIX / 4,
+            Units::Plain => 0,
+        }
     }
 }
 
@@ -220,6 +315,10 @@ impl fmt::Display for Tiling {
             Staging::Lanes => write!(f, "gemv {bm}x{bn}/{tm}x{tn}/{bk}"),
             Staging::Single => write!(f, "{bm}x{bn}x{bk}/{tm}x{tn}"),
             Staging::Double => write!(f, "{bm}x{bn}x{bk}/{tm}x{tn}/db"),
+            Staging::Matrix(class) => {
+                let [rows, columns] = self.subgroup();
+                write!(f, "{} {bm}x{bn}x{bk}/{rows}x{columns}", class.name())
+            }
         }
     }
 }

@@ -1,0 +1,77 @@
+//! Terms of an operand: rounded numbers whose sum is close to it.
+//!
+//! Input: four f32. Output: as many quadruples as the class has terms, f32 whose digits beyond the format are zero, so that a
+//! conversion to the format is exact in whatever direction a driver rounds (one truncates, see docs/decisions). The first term
+//! is the operand rounded, each further one the rest, which is exact in f32.
+//!
+//! Rounding is integer arithmetic: to nearest, ties to even in the last term; ties away from zero in the ones before, whose rest
+//! the next term holds whichever way they went. NaN stays NaN. An infinity has a NaN rest: it becomes NaN where there are several
+//! terms. bf16 magnitudes from 2^127 on are cut, not rounded, so that nothing below 3.402e38 becomes
+//! infinite where there are several.
+
+use crate::kir::{Builder, Expr, Scalar};
+use griffinfly_ir::target::{HalfFormat, NumericClass};
+
+/// Sign bit and the rest.
+const SIGN: u32 = 0x8000_0000;
+const MAGNITUDE: u32 = 0x7fff_ffff;
+/// Infinity: larger magnitudes are NaN.
+const INFINITY: u32 = 0x7f80_0000;
+const NAN: u32 = 0x7fc0_0000;
+/// Bits of a bf16 in an f32.
+const BF16_BITS: u32 = 0xffff_0000;
+/// 2^127.
+const BF16_HUGE: u32 = 0x7f00_0000;
+/// Bits of an f16 in an f32.
+const F16_BITS: u32 = 0xffff_e000;
+/// 2^-14: smaller f16 are multiples of 2^-24.
+const F16_SMALL: u32 = 0x3880_0000;
+/// 65536, beyond all f16.
+const F16_OVER: u32 = 0x4780_0000;
+
+/// The terms of four operands, the largest first.
+pub(super) fn terms<'b>(b: &'b Builder, value: Expr<'b>, class: NumericClass) -> Vec<Expr<'b>> {
+    let (mut rest, count) = (value, class.terms());
+    let mut terms = Vec::new();
+    for _ in 1..count {
+        let term = first(b, rest);
+        terms.push(term);
+        rest = rest - term;
+    }
+    terms.push(match class.format() {
+        None => rest,
+        Some(HalfFormat::F16) => f16(b, rest),
+        Some(HalfFormat::Bf16) => last(b, rest),
+    });
+    terms
+}
+
+/// The nearest bf16, ties away from zero.
+fn first<'b>(b: &'b Builder, value: Expr<'b>) -> Expr<'b> {
+    let bits = value.bitcast(Scalar::U32);
+    let is_huge = (bits & MAGNITUDE).ge(BF16_HUGE);
+    (b.select(is_huge, bits, bits + 0x8000_u32) & BF16_BITS).bitcast(Scalar::F32)
+}
+
+/// The nearest bf16, ties to even.
+fn last<'b>(b: &'b Builder, value: Expr<'b>) -> Expr<'b> {
+    let bits = value.bitcast(Scalar::U32);
+    let rounded = bits + ((bits >> 16) & 1_u32) + 0x7fff_u32;
+    let magnitude = bits & MAGNITUDE;
+    let kept = b.select(magnitude.gt(INFINITY), b.constant(NAN).splat(bits.ty().lanes), rounded);
+    (kept & BF16_BITS).bitcast(Scalar::F32)
+}
+
+/// The nearest f16, ties to even.
+fn f16<'b>(b: &'b Builder, value: Expr<'b>) -> Expr<'b> {
+    let bits = value.bitcast(Scalar::U32);
+    let (sign, magnitude) = (bits & SIGN, bits & MAGNITUDE);
+    let rounded = (magnitude + ((magnitude >> 13) & 1_u32) + 0xfff_u32) & F16_BITS;
+    // Between 1/2 and 1, f32 are multiples of 2^-24 as well.
+    let small = (magnitude.bitcast(Scalar::F32) + 0.5 - 0.5).bitcast(Scalar::U32);
+    let rounded = b.select(magnitude.lt(F16_SMALL), small, rounded);
+    let all = |bits: u32| b.constant(bits).splat(value.ty().lanes);
+    let rounded = b.select(rounded.ge(F16_OVER), all(INFINITY), rounded);
+    let rounded = b.select(magnitude.gt(INFINITY), all(NAN), rounded);
+    (rounded | sign).bitcast(Scalar::F32)
+}
