@@ -1,4 +1,4 @@
-//! Times f32 matrix products with every tiling on the best Vulkan device.
+//! Times matrix products with every tiling of every numeric class on the best Vulkan device.
 //!
 //! `cargo run --release -p griffinfly-gpu --example matmul -- [SIZE | MxNxK]... [split=N]... [tiling=TEXT]... [rounds=N]
 //! [transposed] [cold]`; sizes default to 1024 on hardware and 512 elsewhere. Prints the median device time of one product and
@@ -48,7 +48,7 @@ fn main() {
             let name = tiling.to_string();
             options.tilings.is_empty() || options.tilings.iter().any(|text| name.contains(text))
         };
-        for tiling in Tiling::all().iter().filter(fits).filter(named) {
+        for tiling in Tiling::all().iter().chain(Tiling::matrices()).filter(fits).filter(named) {
             for split in &options.splits {
                 let merges: &[Merge] = if *split > 1 && tiling.is_staged() {
                     &[Merge::Dispatch, Merge::Last]
@@ -122,7 +122,7 @@ fn measure(
 ) -> String {
     let [m, n, k] = size;
     let label = format!(
-        "{m:5}x{n:5}x{k:5} {:20} split {:2} {:?}",
+        "{m:5}x{n:5}x{k:5} {:28} split {:2} {:?}",
         choice.tiling.to_string(),
         choice.split,
         choice.merge

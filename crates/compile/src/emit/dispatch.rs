@@ -4,14 +4,14 @@ use super::place::Placement;
 use super::temporaries::Steps;
 use crate::error::CompileError;
 use crate::fuse::update::{self, Lane, UpdateGroup};
-use crate::lower::{LoopNode, TensorId};
+use crate::lower::{LoopNode, Phase, TensorId};
 use crate::program::{
     ArenaId, Binding, BindingAccess, Dispatch, Kernel, KernelId, LoopId, Place, SectionKind, Work,
 };
 use crate::schedule::Schedule;
 use griffinfly_ir::layout::aligned;
 use griffinfly_ir::loops::Loop;
-use griffinfly_ir::target::{Backend, Target};
+use griffinfly_ir::target::{Backend, Contract, NumericClass, Target};
 use griffinfly_kernel::families::{self, Instance, Realisation, Slot};
 use griffinfly_kernel::{print, spirv};
 use std::collections::HashMap;
@@ -51,7 +51,11 @@ pub(super) struct Emitted {
 }
 
 /// The pieces of a schedule in a valid sequential order, realised where they are loops of the graph.
-pub(super) fn pieces(schedule: &Schedule, target: &Target) -> Result<Vec<Piece>, CompileError> {
+pub(super) fn pieces(
+    schedule: &Schedule,
+    target: &Target,
+    contract: Contract,
+) -> Result<Vec<Piece>, CompileError> {
     let mut grouped = vec![false; schedule.graph.loops.len()];
     let mut out = Vec::new();
     for (g, group) in schedule.groups.iter().enumerate() {
@@ -67,19 +71,25 @@ pub(super) fn pieces(schedule: &Schedule, target: &Target) -> Result<Vec<Piece>,
     }
     for (i, node) in schedule.graph.loops.iter().enumerate().filter(|(i, _)| !grouped[*i]) {
         let (section, level) = schedule.place[i];
-        let labels = node.labels.iter().cloned().collect();
-        let realisation = realise(&node.l, target, &node.labels.iter().cloned().collect::<Vec<_>>())?;
+        let classes = contract.classes(node.phase != Phase::Forward);
+        let labels: Vec<String> = node.labels.iter().cloned().collect();
+        let realisation = realise(&node.l, (target, classes), &labels)?;
         out.push(Piece { what: What::Single(i), section, level, labels, realisation });
     }
     out.sort_by_key(|p| p.level);
     Ok(out)
 }
 
-fn realise(l: &Loop, target: &Target, labels: &[String]) -> Result<Realisation, CompileError> {
+/// Kernels of a loop, whose contractions may use the given numeric classes.
+fn realise(
+    l: &Loop,
+    (target, classes): (&Target, &[NumericClass]),
+    labels: &[String],
+) -> Result<Realisation, CompileError> {
     if target.backend == Backend::Host {
         return Ok(Realisation::default());
     }
-    families::realise(l, target).map_err(|source| CompileError::Kernel {
+    families::realise_among(l, target, classes).map_err(|source| CompileError::Kernel {
         archetype: format!("{:?}", l.archetype()),
         label: labels.join(", "),
         source,
@@ -112,7 +122,7 @@ pub(super) fn emit(
             What::Group(g) => {
                 for (l, memory) in windows(&schedule.groups[*g], schedule, placement) {
                     let source = LoopId(loops.len() as u32);
-                    let realisation = realise(&l, target, &piece.labels)?;
+                    let realisation = realise(&l, (target, &[NumericClass::F32]), &piece.labels)?;
                     let piece = Piece { realisation, ..piece.clone() };
                     e.dispatch(&piece, source, &l, &Memory { places: memory, scratch: &[], counters: None })?;
                     loops.push(l);

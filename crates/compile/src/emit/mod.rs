@@ -25,7 +25,7 @@ use place::Placement;
 /// # Errors
 /// A tensor over a limit of the target, a loop no kernel of the target runs, a fault the program verifier finds.
 pub(crate) fn run(schedule: &Schedule, target: &Target, options: &Options) -> Result<Program, CompileError> {
-    let pieces = dispatch::pieces(schedule, target)?;
+    let pieces = dispatch::pieces(schedule, target, options.contract)?;
     let mut placement = place::run(schedule, &pieces, target)?;
     let dispatch::Emitted { kernels, loops, steps } = dispatch::emit(schedule, pieces, &placement, target)?;
     let (steps, memory) = temporaries::run(schedule, &mut placement, steps, target, options)?;

@@ -3,7 +3,7 @@
 //! Hardware comes before software; within that, discrete before virtual before integrated, then the driver's own order.
 
 use super::instance::{Instance, has_extension, no_device};
-use super::negotiate;
+use super::{matrices, negotiate};
 use super::options::Selector;
 use crate::device::DeviceInfo;
 use crate::error::GpuError;
@@ -82,7 +82,7 @@ pub(super) fn list(instance: &Instance) -> Result<Vec<Adapter>, GpuError> {
         .map_err(|result| no_device(format!("vkEnumeratePhysicalDevices failed: {result}")))?;
     let mut adapters = Vec::with_capacity(devices.len());
     for physical in devices {
-        adapters.push(describe(&instance.raw, physical)?);
+        adapters.push(describe(instance, physical)?);
     }
     adapters.sort_by_key(|adapter| (!adapter.info.kind.is_hardware(), adapter.info.kind));
     Ok(adapters)
@@ -138,7 +138,8 @@ impl Adapter {
     }
 }
 
-fn describe(instance: &ash::Instance, physical: vk::PhysicalDevice) -> Result<Adapter, GpuError> {
+fn describe(loaded: &Instance, physical: vk::PhysicalDevice) -> Result<Adapter, GpuError> {
+    let instance = &loaded.raw;
     // SAFETY: the handle was just enumerated from this instance.
     let (properties, memory, families, available) = unsafe {
         (
@@ -160,12 +161,19 @@ fn describe(instance: &ash::Instance, physical: vk::PhysicalDevice) -> Result<Ad
     if has_extension(&available, khr::portability_subset::NAME) {
         extensions.push(khr::portability_subset::NAME);
     }
-    let (target, driver) = if version < vk::API_VERSION_1_1 {
+    let (mut target, driver) = if version < vk::API_VERSION_1_1 {
         (Target::minimal_vulkan(), "unknown".into())
     } else {
         let query = negotiate::Query { instance, physical, properties: &properties, available: &available };
         (query.target(kind.is_hardware()), query.driver())
     };
+    if kind.is_hardware() {
+        let version = version.min(loaded.version);
+        let (entry, available, subgroup_size) = (&loaded.entry, &available, target.subgroup_size);
+        target.matrix_formats =
+            matrices::Query { entry, instance, physical, available, version, subgroup_size }.formats();
+        extensions.extend(matrices::extensions(&target.matrix_formats));
+    }
     let mut info = AdapterInfo {
         name: target_name(&properties),
         kind,

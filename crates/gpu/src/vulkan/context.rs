@@ -6,6 +6,7 @@
 use super::adapter::{Adapter, Facts};
 use super::faults::FaultPlan;
 use super::instance::{Instance, creation_lock, no_device};
+use super::matrices;
 use crate::device::DeviceInfo;
 use crate::error::GpuError;
 use ash::{khr, vk};
@@ -55,6 +56,8 @@ impl Context {
             .queue_create_infos(&queues)
             .enabled_extension_names(&names)
             .push_next(&mut timeline);
+        let mut matrices = matrices::Features::of(&adapter.target.matrix_formats);
+        let info = matrices.chain(info);
         // SAFETY: the adapter has what `info` asks for, as found when it was described.
         let raw = unsafe { instance.raw.create_device(adapter.physical, &info, None) }
             .map_err(|result| no_device(format!("{}: vkCreateDevice failed: {result}", adapter.info.name)))?;

@@ -53,7 +53,9 @@ pub(super) struct Instance {
     /// Boxed so that the layer can hold its address; dropped after `raw` was destroyed.
     log: Box<ValidationLog>,
     /// Keeps the loader's library open; dropped last.
-    _entry: Entry,
+    pub(super) entry: Entry,
+    /// The version of the API that was asked for.
+    pub(super) version: u32,
 }
 
 impl Instance {
@@ -88,7 +90,7 @@ impl Instance {
         // SAFETY: every pointer in `info` refers to locals above; `log` is kept as long as the instance.
         let raw = unsafe { entry.create_instance(&info, None) }
             .map_err(|result| no_device(format!("vkCreateInstance failed: {result}")))?;
-        let mut instance = Instance { raw, messenger: None, log, _entry: entry };
+        let mut instance = Instance { raw, messenger: None, log, entry, version: version.min(API_VERSION) };
         if validation {
             instance.listen()?;
         }
@@ -100,7 +102,7 @@ impl Instance {
     }
 
     fn listen(&mut self) -> Result<(), GpuError> {
-        let utils = ext::debug_utils::Instance::new(&self._entry, &self.raw);
+        let utils = ext::debug_utils::Instance::new(&self.entry, &self.raw);
         // SAFETY: the extension is enabled; the log's address is stable and outlives the messenger.
         let messenger = unsafe { utils.create_debug_utils_messenger(&messenger_info(&self.log), None) }
             .map_err(|result| GpuError::Validation(format!("no messenger: {result}")))?;

@@ -31,6 +31,7 @@ mod device;
 mod executor;
 mod faults;
 mod instance;
+mod matrices;
 mod memory;
 mod negotiate;
 mod options;

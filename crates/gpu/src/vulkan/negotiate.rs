@@ -1,6 +1,7 @@
 //! From a driver's limits to a [`Target`].
 //!
-//! Source: Vulkan specification, chapters Limits and Features. Nothing optional is asked for besides timeline semaphores.
+//! Source: Vulkan specification, chapters Limits and Features. Nothing optional is asked for besides timeline semaphores
+//! and, where they are there, matrix units.
 
 use super::adapter::target_name;
 use super::instance::has_extension;
