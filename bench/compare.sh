@@ -7,9 +7,9 @@
 #   DEVICE    auto, vulkan or host               TORCH   cuda or cpu
 #   MODES     eager,compile,graph                SAMPLES timed calls per cell
 #   WEIGHTS   a SmolLM2-135M checkpoint instead of drawn weights
-#   FAST      anything: PyTorch with TF32 too
+#   FAST      anything: fast programs and PyTorch with TF32 too
 # Left in OUT: the records, strict.md, and results.json for `report`; with FAST also fast.md and fast.json, PyTorch with TF32
-# beside our strict programs.
+# beside our fast programs.
 set -eu
 cd "$(dirname "$0")/.."
 out=${OUT:-target/bench} bench=${BENCH:-target/release/griffinfly-bench} python=${PYTHON:-python3}
@@ -27,13 +27,17 @@ theirs() { # precision, modes, samples
     --precision "$1" --modes "$2" --samples "$3" --revision "$revision" --out "$out/pytorch-$1.json" --dump "$out/dumps"
 }
 theirs f64 eager 0
-"$bench" run --files "$out/files" --workload "$workload" --size "$size" --device "$device" --samples "$samples" \
-  --revision "$revision" --out "$out/griffinfly-strict.json" --dump "$out/dumps"
+ours() { # precision
+  "$bench" run --files "$out/files" --workload "$workload" --size "$size" --device "$device" --samples "$samples" \
+    --precision "$1" --revision "$revision" --out "$out/griffinfly-$1.json" --dump "$out/dumps"
+}
+ours strict
 theirs strict "$modes" "$samples"
 "$bench" compare "$out/griffinfly-strict.json" "$out/pytorch-strict.json" --oracle "$out/pytorch-f64.json" \
   --out "$out/results.json" | tee "$out/strict.md"
 if [ -n "${FAST:-}" ]; then
+  ours fast
   theirs fast "$modes" "$samples"
-  "$bench" compare "$out/griffinfly-strict.json" "$out/pytorch-fast.json" --oracle "$out/pytorch-f64.json" \
+  "$bench" compare "$out/griffinfly-fast.json" "$out/pytorch-fast.json" --oracle "$out/pytorch-f64.json" \
     --out "$out/fast.json" | tee "$out/fast.md"
 fi

@@ -11,7 +11,7 @@ use crate::plan;
 use crate::record::{Cell, DeviceRecord, FORMAT, Memory, Phase, Precision, Run, quartiles};
 use crate::workload::{InputTensor, Name, Shape, Size, Values, names};
 use griffinfly::import::safetensors::{self, Dtype, TensorSource};
-use griffinfly::{Data, Device, DeviceChoice, Input, Output, Outputs, Session, Weights};
+use griffinfly::{Contract, Data, Device, DeviceChoice, Input, Output, Outputs, Session, Weights};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -58,11 +58,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), BenchError> {
-    if arguments.precision != Precision::Strict {
-        let (value, reason) =
-            (format!("{:?}", arguments.precision), "only strict programs can be made".into());
-        return Err(griffinfly::Error::Value { what: "the precision", value, reason }.into());
-    }
+    let contract = contract(arguments.precision)?;
     let wanted = |reason| BenchError::File { path: arguments.files.clone(), reason };
     let workloads = names(&arguments.workload).map_err(wanted)?;
     let device = Device::open(arguments.device)?;
@@ -74,7 +70,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), BenchError> {
         bundle.load(&weights)?;
         let phases = if arguments.phase.is_empty() { Phase::ALL.to_vec() } else { arguments.phase.clone() };
         for phase in phases {
-            let measured = Measurement { arguments, name, phase, bundle: &bundle, weights: &weights };
+            let measured =
+                Measurement { arguments, contract, name, phase, bundle: &bundle, weights: &weights };
             // One failed cell must not cost the others; the record says why.
             let cell = measured.run().unwrap_or_else(|error| {
                 let error = Some(error.to_string());
@@ -86,6 +83,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), BenchError> {
         }
     }
     Ok(())
+}
+
+/// The contract that programs of a precision are made under.
+pub(crate) fn contract(precision: Precision) -> Result<Contract, BenchError> {
+    match precision {
+        Precision::Strict => Ok(Contract::Strict),
+        Precision::Fast => Ok(Contract::Fast),
+        Precision::F64 => {
+            let (value, reason) = (precision.text().into(), "programs are strict or fast".into());
+            Err(griffinfly::Error::Value { what: "the precision", value, reason }.into())
+        }
+    }
 }
 
 #[allow(clippy::print_stderr, reason = "progress of a long command")]
@@ -123,6 +132,7 @@ pub(crate) fn device_record(device: &Device) -> DeviceRecord {
 /// One cell to be measured.
 struct Measurement<'a> {
     arguments: &'a Arguments,
+    contract: Contract,
     name: Name,
     phase: Phase,
     bundle: &'a Bundle,
@@ -138,7 +148,7 @@ impl Measurement<'_> {
         let model = self.name.at(self.arguments.size).model(shape)?;
         let graph =
             if self.phase == Phase::Train { model.training()?.gradients()? } else { model.inference()? };
-        let mut session = Session::with_weights(graph, self.weights)?;
+        let mut session = Session::with_settings(graph, self.weights, self.contract)?;
         let first = session.run(&self.given(&inputs, &session))?;
         cell.preparation_s = Some(start.elapsed().as_secs_f64());
         let device = self.weights.device();
@@ -174,9 +184,9 @@ impl Measurement<'_> {
 
     /// Writes the results and gives their path relative to the record.
     fn dump(&self, folder: &Path, outputs: &Outputs) -> Result<PathBuf, BenchError> {
-        let (size, phase) = (self.arguments.size, self.phase.text());
+        let (size, phase, contract) = (self.arguments.size, self.phase.text(), self.contract.name());
         let stem = self.name.file(size);
-        let file = format!("griffinfly.strict.{}.{phase}.safetensors", stem.trim_end_matches(".safetensors"));
+        let file = format!("griffinfly.{contract}.{}.{phase}.safetensors", stem.trim_end_matches(".safetensors"));
         std::fs::create_dir_all(folder).map_err(BenchError::io(folder))?;
         let path = folder.join(file);
         let bytes = encoded(outputs)?;

@@ -3,8 +3,8 @@
 
 use crate::bundle::Bundle;
 use crate::error::BenchError;
-use crate::measure::input;
-use crate::record::Phase;
+use crate::measure::{contract, input};
+use crate::record::{Phase, Precision};
 use crate::workload::{Name, Shape, Size, names};
 use griffinfly::profile::{Profile, Roof};
 use griffinfly::{Device, DeviceChoice, Session, Weights};
@@ -27,6 +27,9 @@ pub(crate) struct Arguments {
     /// auto (a hardware GPU, else host), vulkan (any driver) or host.
     #[arg(long, default_value = "auto")]
     device: DeviceChoice,
+    /// strict or fast.
+    #[arg(long, value_enum, default_value = "strict")]
+    precision: Precision,
     /// Steps whose medians are taken.
     #[arg(long, default_value_t = 30)]
     steps: usize,
@@ -73,7 +76,7 @@ fn profiled(
     let shape = if phase == Phase::Latency { Shape::Minimal } else { Shape::Full };
     let model = name.at(arguments.size).model(shape)?;
     let graph = if phase == Phase::Train { model.training()?.gradients()? } else { model.inference()? };
-    let mut session = Session::with_weights(graph, weights)?;
+    let mut session = Session::with_settings(graph, weights, contract(arguments.precision)?)?;
     let inputs = bundle.inputs(shape);
     let has = |name: &str| session.graph().graph().leaf(name).is_some();
     let given: Vec<_> = inputs.iter().filter(|i| has(&i.name)).map(|i| (i.name.as_str(), input(i))).collect();

@@ -144,7 +144,8 @@ fn measure(
     let name = program.dispatches[0].instance.clone();
     let mut executor = device.instantiate(Arc::new(program), &[]).unwrap();
     let preparation = started.elapsed();
-    let warm = Duration::from_millis(60);
+    // Clocks drop while a pipeline is made.
+    let warm = Duration::from_millis(400);
     let times = single::times(device, executor.as_mut(), (repeats, warm, options.rounds));
     let total: f64 = times.dispatches.iter().sum();
     let gflops = 2.0 * (m * n * k) as f64 / total;

@@ -1,4 +1,4 @@
-//! How much device memory a session or trainer may take.
+//! What is decided before a graph is compiled for a session or trainer: how much device memory it may take, and how precise it is.
 
 use crate::device::Device;
 use crate::error::Error;
@@ -7,6 +7,7 @@ use griffinfly_compile::program::{ArenaId, Program};
 use griffinfly_compile::{Options, compile};
 use griffinfly_gpu::{Buffer, Executor, GpuError};
 use griffinfly_ir::graph::Graph;
+use griffinfly_ir::target::Contract;
 use std::sync::Arc;
 
 /// How the memory of a program is planned.
@@ -35,9 +36,35 @@ impl Memory {
         Memory { mode: Mode::Memory, budget: None }
     }
 
+}
+
+/// Wishes for a session or trainer; the default ones are those of [`crate::Session::new`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// How much device memory it may take.
+    pub memory: Memory,
+    /// Whether products may be rounded: [`Contract::Fast`] allows it where the device has matrix units for it. Storage, sums and
+    /// results are f32 in any case.
+    pub contract: Contract,
+}
+
+impl From<Memory> for Settings {
+    fn from(memory: Memory) -> Settings {
+        Settings { memory, ..Settings::default() }
+    }
+}
+
+impl From<Contract> for Settings {
+    fn from(contract: Contract) -> Settings {
+        Settings { contract, ..Settings::default() }
+    }
+}
+
+impl Settings {
     /// Compiles a graph for a device.
     pub(crate) fn compile(self, graph: &Graph, device: &Device) -> Result<Arc<Program>, Error> {
-        let options = Options { memory: self.mode, budget: self.budget, ..Options::default() };
+        let Memory { mode: memory, budget } = self.memory;
+        let options = Options { memory, budget, contract: self.contract, ..Options::default() };
         Ok(Arc::new(compile(graph, device.target(), &options)?))
     }
 
@@ -51,8 +78,9 @@ impl Memory {
     ) -> Result<Box<dyn Executor>, Error> {
         let taken = program.memory.physical_bytes;
         match device.backend().instantiate(program, bound) {
-            Err(GpuError::OutOfMemory { what, bytes }) if self.mode == Mode::Speed => {
-                let smaller = Memory { mode: Mode::Memory, ..self }.compile(graph, device)?;
+            Err(GpuError::OutOfMemory { what, bytes }) if self.memory.mode == Mode::Speed => {
+                let memory = Memory { mode: Mode::Memory, ..self.memory };
+                let smaller = Settings { memory, ..self }.compile(graph, device)?;
                 if smaller.memory.physical_bytes >= taken {
                     return Err(GpuError::OutOfMemory { what, bytes }.into());
                 }

@@ -7,7 +7,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::id_flag::IdFlag;
 use crate::inputs::{self, Input, Slot};
-use crate::memory::Memory;
+use crate::memory::Settings;
 use crate::model_state::Following;
 use crate::outputs::{Data, Output, Outputs};
 use crate::profile::Profile;
@@ -52,12 +52,12 @@ impl Runner {
         graph: &Graph,
         weights: &Weights,
         scalars: &[&str],
-        memory: Memory,
+        settings: Settings,
     ) -> Result<Runner, Error> {
         let start = Instant::now();
         check_parameters(graph, weights)?;
         let device = weights.device();
-        let program = memory.compile(graph, device)?;
+        let program = settings.compile(graph, device)?;
         check_places(&program, weights)?;
         let (state, owned) = state(&program, device)?;
         let mut bound = owned;
@@ -66,7 +66,7 @@ impl Runner {
                 bound.push((ArenaId(i as u32), buffer.clone()));
             }
         }
-        let executor = memory.instantiate(graph, program, device, &bound)?;
+        let executor = settings.instantiate(graph, program, device, &bound)?;
         let program = executor.program().clone();
         let id_flag = IdFlag::find(&program, &bound);
         let hidden = id_flag.as_ref().map(IdFlag::output);

@@ -5,7 +5,7 @@ use crate::definition::InferenceGraph;
 use crate::device::Device;
 use crate::error::Error;
 use crate::inputs::Input;
-use crate::memory::Memory;
+use crate::memory::Settings;
 use crate::outputs::Outputs;
 use crate::profile::Profile;
 use crate::runner::Runner;
@@ -19,7 +19,7 @@ use std::time::Duration;
 pub struct Session {
     graph: InferenceGraph,
     runner: Runner,
-    memory: Memory,
+    settings: Settings,
     seed: u64,
     /// Runs so far.
     runs: u64,
@@ -42,25 +42,32 @@ impl Session {
     /// # Errors
     /// Parameters that are not those of the weights, and as [`Session::new`].
     pub fn with_weights(graph: InferenceGraph, weights: &Weights) -> Result<Session, Error> {
-        Session::with_memory(graph, weights, Memory::default())
+        Session::with_settings(graph, weights, Settings::default())
     }
 
-    /// The same, with a say in how much device memory it takes.
+    /// The same, with a say in how much device memory it takes and how precise it is; [`Memory`](crate::Memory) and
+    /// [`Contract`](crate::Contract) are settings of their own.
     ///
     /// # Errors
     /// A budget below the smallest plan, and as [`Session::with_weights`].
-    pub fn with_memory(graph: InferenceGraph, weights: &Weights, memory: Memory) -> Result<Session, Error> {
-        let runner = Runner::new(graph.graph(), weights, &[], memory)?;
-        Ok(Session { graph, runner, memory, seed: 0, runs: 0 })
+    pub fn with_settings(
+        graph: InferenceGraph,
+        weights: &Weights,
+        settings: impl Into<Settings>,
+    ) -> Result<Session, Error> {
+        let settings = settings.into();
+        let runner = Runner::new(graph.graph(), weights, &[], settings)?;
+        Ok(Session { graph, runner, settings, seed: 0, runs: 0 })
     }
 
-    /// A session for other input dimensions over the same weights, with the same seed and the same wishes for memory. State
+    /// A session for other input dimensions over the same weights, with the same seed and settings. State
     /// that the graph updates starts anew, what it only reads (running averages) goes along.
     ///
     /// # Errors
     /// Unknown inputs, operations that do not fit the new shapes, and as [`Session::new`].
     pub fn rebind(&self, shapes: &[(&str, &[usize])]) -> Result<Session, Error> {
-        let mut other = Session::with_memory(self.graph.rebind(shapes)?, self.runner.weights(), self.memory)?;
+        let graph = self.graph.rebind(shapes)?;
+        let mut other = Session::with_settings(graph, self.runner.weights(), self.settings)?;
         other.runner.adopt(&self.runner)?;
         Ok(Session { seed: self.seed, ..other })
     }

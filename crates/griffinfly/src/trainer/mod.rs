@@ -16,7 +16,7 @@ use crate::definition::{LOSS, TrainingGraph};
 use crate::device::Device;
 use crate::error::Error;
 use crate::inputs::{Feed, Input};
-use crate::memory::Memory;
+use crate::memory::Settings;
 use crate::outputs::Outputs;
 use crate::profile::Profile;
 use crate::runner::{Checked, Runner};
@@ -71,25 +71,26 @@ impl Trainer {
         optimizer: Optimizer,
         weights: &Weights,
     ) -> Result<Trainer, Error> {
-        Trainer::with_memory(graph, optimizer, weights, Memory::default())
+        Trainer::with_settings(graph, optimizer, weights, Settings::default())
     }
 
-    /// The same, with a say in how much device memory it takes.
+    /// The same, with a say in how much device memory it takes and how precise it is; [`Memory`](crate::Memory) and
+    /// [`Contract`](crate::Contract) are settings of their own.
     ///
     /// # Errors
     /// A budget below the smallest plan, and as [`Trainer::with_weights`].
-    pub fn with_memory(
+    pub fn with_settings(
         graph: TrainingGraph,
         optimizer: Optimizer,
         weights: &Weights,
-        memory: Memory,
+        settings: impl Into<Settings>,
     ) -> Result<Trainer, Error> {
         let learning_rate = checked_rate(optimizer.learning_rate())?;
         let (training, attached) = graph.differentiated(&optimizer)?;
         if !attached.unreached.is_empty() {
             tracing::warn!(parameters = ?attached.unreached, "the loss does not depend on some parameters");
         }
-        let runner = Runner::new(&training, weights, &SCALARS, memory)?;
+        let runner = Runner::new(&training, weights, &SCALARS, settings.into())?;
         let externals = &runner.program().externals;
         let is_loss =
             |e: &griffinfly_compile::program::External| e.kind == ExternalKind::Output && e.name == LOSS;

@@ -7,7 +7,7 @@ use griffinfly::{Device, Error, Memory, MemoryMode, Optimizer, Session, Trainer,
 
 fn trainer(device: &Device, memory: Memory) -> Result<Trainer, Error> {
     let weights = Weights::init(device, branches().graph(), 0)?;
-    Trainer::with_memory(branches(), Optimizer::adam(1e-3), &weights, memory)
+    Trainer::with_settings(branches(), Optimizer::adam(1e-3), &weights, memory)
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn a_session_for_other_shapes_keeps_the_wish() {
     let device = Device::host();
     let graph = models::digits(8).inference().unwrap();
     let weights = Weights::init(&device, graph.graph(), 0).unwrap();
-    let session = Session::with_memory(graph, &weights, Memory::first()).unwrap();
+    let session = Session::with_settings(graph, &weights, Memory::first()).unwrap();
     let other = session.rebind(&[("image", &[4, 1, 8, 8])]).unwrap();
     assert_eq!(other.program().memory.mode, MemoryMode::Memory);
 }

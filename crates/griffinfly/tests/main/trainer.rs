@@ -111,7 +111,7 @@ fn a_failed_allocation_is_an_error_at_every_place() {
         faults.fail_allocation(nth);
         // Memory first: with no smaller plan to go to, every failure is final.
         let made = Weights::init(&device, small().training.graph(), 0).and_then(|weights| {
-            Trainer::with_memory(small().training, Optimizer::adam(0.01), &weights, Memory::first())
+            Trainer::with_settings(small().training, Optimizer::adam(0.01), &weights, Memory::first())
         });
         match made {
             Err(error) => assert!(error.to_string().contains("out of device memory"), "{error}"),

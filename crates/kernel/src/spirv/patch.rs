@@ -3,8 +3,9 @@
 //! * bf16: `f16` becomes `SPV_KHR_bfloat16`'s type. The generator only ever converts to it, stores it, and reads it as matrices,
 //!   which is what that extension allows.
 //! * Memory model: naga declares the Vulkan memory model, under which an access is seen by other invocations only if it is
-//!   *non-private* and ordered by barriers that make available and visible. Every load and store of workgroup memory and buffers
-//!   gets that mark, every control barrier those semantics, and `Coherent`, which that model does not know, goes.
+//!   *non-private* and ordered by barriers that make available and visible. Every load and store of workgroup memory, and of
+//!   buffers through which workgroups exchange values, gets that mark, every control barrier those semantics. `Coherent`, by which
+//!   those buffers are known and which that model does not know, goes.
 //!
 //! Input and output: words of one module, instructions in the order of the specification's section 2.4. Source: SPIR-V 1.6
 //! sections 2.18 and 3.25 to 3.27, SPV_KHR_cooperative_matrix, SPV_KHR_bfloat16.
@@ -20,7 +21,6 @@ mod op {
     pub(super) const EXTENSION: u32 = 10;
     pub(super) const CAPABILITY: u32 = 17;
     pub(super) const TYPE_FLOAT: u32 = 22;
-    pub(super) const TYPE_POINTER: u32 = 32;
     pub(super) const CONSTANT: u32 = 43;
     pub(super) const FUNCTION: u32 = 54;
     pub(super) const VARIABLE: u32 = 59;
@@ -42,8 +42,8 @@ mod capability {
     pub(super) const DEVICE_SCOPE: u32 = 5346;
 }
 
-/// Storage classes that invocations share.
-const SHARED: [u32; 2] = [4, 12];
+/// Storage class of workgroup memory.
+const WORKGROUP: u32 = 4;
 /// Memory operand: seen by others.
 const NON_PRIVATE: u32 = 0x20;
 /// Semantics: what was written is made available, what is read is made visible.
@@ -72,7 +72,7 @@ pub(super) fn matrices(words: &[u32], is_bf16: bool) -> Option<Vec<u32>> {
 /// What has to be known before instructions are written again.
 struct Module<'a> {
     instructions: Vec<&'a [u32]>,
-    /// Pointers into memory that invocations share.
+    /// Pointers into memory through which invocations exchange values.
     shared: HashSet<u32>,
     /// Values of 32-bit constants by id, with their type.
     constants: HashMap<u32, (u32, u32)>,
@@ -106,19 +106,20 @@ impl<'a> Module<'a> {
     }
 
     fn look(&mut self) -> Option<()> {
-        let mut classes = HashMap::new();
+        let mut coherent = HashSet::new();
         for instruction in &self.instructions {
             let word = |i: usize| instruction.get(i).copied();
             match instruction[0] & 0xffff {
-                op::TYPE_POINTER => {
-                    classes.insert(word(1)?, word(2)?);
+                op::DECORATE if word(2)? == COHERENT => {
+                    coherent.insert(word(1)?);
                 }
                 op::CONSTANT if instruction.len() == 4 => {
                     self.constants.insert(word(2)?, (word(3)?, word(1)?));
                 }
-                op::VARIABLE | op::ACCESS_CHAIN
-                    if classes.get(&word(1)?).is_some_and(|class| SHARED.contains(class)) =>
-                {
+                op::VARIABLE if word(3)? == WORKGROUP || coherent.contains(&word(2)?) => {
+                    self.shared.insert(word(2)?);
+                }
+                op::ACCESS_CHAIN if self.shared.contains(&word(3)?) => {
                     self.shared.insert(word(2)?);
                 }
                 op::CONTROL_BARRIER if !self.barriers.contains(&word(3)?) => self.barriers.push(word(3)?),

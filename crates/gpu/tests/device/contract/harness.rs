@@ -227,8 +227,8 @@ fn access(binding: &kir::Binding) -> BindingAccess {
 pub(super) fn rounding(class: NumericClass) -> f64 {
     match class {
         NumericClass::F32 => 0.0,
-        NumericClass::Bf16x3 => 4.0 * 0.5_f64.powi(24),
-        NumericClass::Bf16x2 => 3.0 * 0.5_f64.powi(16),
+        NumericClass::Bf16x3 => 6.0 * 0.5_f64.powi(24),
+        NumericClass::Bf16x2 => 5.0 * 0.5_f64.powi(16),
         NumericClass::F16 => 2.0 * 0.5_f64.powi(11),
         NumericClass::Bf16 => 2.0 * 0.5_f64.powi(8),
     }

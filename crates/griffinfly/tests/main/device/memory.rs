@@ -6,7 +6,7 @@ use griffinfly::{Device, Memory, Optimizer, Trainer, Weights};
 
 fn trained(device: &Device, memory: Memory) -> (u64, Vec<f32>, Vec<Vec<u32>>) {
     let weights = Weights::init(device, branches().graph(), 1).unwrap();
-    let mut trainer = Trainer::with_memory(branches(), Optimizer::adamw(1e-2), &weights, memory).unwrap();
+    let mut trainer = Trainer::with_settings(branches(), Optimizer::adamw(1e-2), &weights, memory).unwrap();
     let losses = (0..4).map(|_| trainer.step(&batch()).unwrap()).collect();
     (trainer.program().memory.physical_bytes, losses, bits(&weights))
 }

@@ -26,7 +26,7 @@ use griffinfly_ir::target::NumericClass;
 const fn period(class: NumericClass) -> u32 {
     match class {
         NumericClass::F32 | NumericClass::Bf16x3 => 128,
-        NumericClass::Bf16x2 | NumericClass::F16 | NumericClass::Bf16 => 2048,
+        NumericClass::Bf16x2 | NumericClass::F16 | NumericClass::Bf16 => 4096,
     }
 }
 
@@ -126,6 +126,12 @@ impl<'a, 'b> Group<'a, 'b> {
     }
 }
 
+/// Matrices of 16 products: by row (or right factor and column) of matrices, and term.
+struct Step<'b> {
+    left: Vec<Vec<MatrixVar<'b>>>,
+    rights: Vec<Vec<Vec<MatrixVar<'b>>>>,
+}
+
 /// Sums that are being added to, by sum, row and column of matrices.
 enum Sums<'b> {
     Matrices(Vec<Vec<Vec<MatrixVar<'b>>>>),
@@ -219,18 +225,24 @@ impl<'b> Product<'_, 'b> {
         group: &Group<'_, 'b>,
         (now, total): (&Sums<'b>, Option<&Sums<'b>>),
     ) -> Result<(), KernelError> {
-        let (b, (start, end)) = (self.b, group.range);
+        let (b, (start, end), bk) = (self.b, group.range, self.tiling.bk);
         let registers: Vec<Vec<Var<'b>>> = group.stages().map(Stage::registers).collect();
         let all = || group.stages().zip(&registers);
-        let mut result = all().try_for_each(|(stage, r)| stage.fetch(r, start, end));
+        // Past the end this reads the last product again, which is cheaper than a branch around the loads.
+        let fetch = |from: Expr<'b>| all().try_for_each(|(stage, r)| stage.fetch(r, from, end));
+        let put = || all().for_each(|(stage, r)| stage.put(r));
+        let mut result = fetch(start);
+        put();
+        result = result.and(fetch(start + bk));
+        b.barrier();
         let mut run = |first: Expr<'b>, last: Expr<'b>| {
-            b.for_("from", (first, last), self.tiling.bk, |from| {
-                all().for_each(|(stage, r)| stage.put(r));
+            b.for_("from", (first, last), bk, |from| {
+                // Once the matrices are in registers, the next tile is put down while they are multiplied.
+                let factors = self.load(group, now);
                 b.barrier();
-                // Past the end this reads the last product again, which is cheaper than a branch around the loads.
-                let fetched = all().try_for_each(|(stage, r)| stage.fetch(r, from + self.tiling.bk, end));
-                result = result.clone().and(fetched);
-                self.multiply(group, now);
+                put();
+                result = result.clone().and(fetch(from + 2 * bk));
+                self.multiply(group, &factors, now);
                 b.barrier();
             });
         };
@@ -244,38 +256,48 @@ impl<'b> Product<'_, 'b> {
         result
     }
 
-    /// Adds the products of one staged tile to the sums.
-    fn multiply(&self, group: &Group<'_, 'b>, sums: &Sums<'b>) {
-        match sums {
-            Sums::Matrices(sums) => {
-                (0..self.tiling.bk / MATRIX).for_each(|step| self.matrices(group, sums, step * MATRIX));
-            }
-            Sums::Plain(sums) => {
-                let bk = self.b.constant(self.tiling.bk);
-                self.b.for_("step", (self.b.constant(0_u32), bk), 1_u32, |k| self.plain(group, sums, k));
-            }
+    /// The matrices of a staged tile; where there are none, the products themselves are computed here.
+    fn load(&self, group: &Group<'_, 'b>, now: &Sums<'b>) -> Vec<Step<'b>> {
+        if let Sums::Plain(sums) = now {
+            let bk = self.b.constant(self.tiling.bk);
+            self.b.for_("step", (self.b.constant(0_u32), bk), 1_u32, |k| self.plain(group, sums, k));
+            return Vec::new();
+        }
+        (0..self.tiling.bk / MATRIX).map(|step| self.step(group, step * MATRIX)).collect()
+    }
+
+    /// The matrices of 16 products from `k` on.
+    fn step(&self, group: &Group<'_, 'b>, k: u32) -> Step<'b> {
+        let (b, t, terms) = (self.b, &self.tiling, self.class.terms() as usize);
+        let left = |i: u32, term: usize| {
+            b.left_matrix("a", group.left.block(term, (self.at.row + i * MATRIX, k), true))
+        };
+        let right = |stage: &Stage<'_, 'b>, j: u32, term: usize| {
+            b.right_matrix("b", stage.block(term, (self.at.column + j * MATRIX, k), false))
+        };
+        Step {
+            left: (0..t.tm / 2).map(|i| (0..terms).map(|term| left(i, term)).collect()).collect(),
+            rights: group
+                .rights
+                .iter()
+                .map(|(_, stage)| {
+                    (0..t.tn / 4).map(|j| (0..terms).map(|term| right(stage, j, term)).collect()).collect()
+                })
+                .collect(),
         }
     }
 
-    /// Multiplies the matrices of 16 products from `k` on.
-    fn matrices(&self, group: &Group<'_, 'b>, sums: &[Vec<Vec<MatrixVar<'b>>>], k: u32) {
-        let (b, t, terms) = (self.b, &self.tiling, self.class.terms() as usize);
-        let left: Vec<Vec<MatrixVar<'b>>> = (0..t.tm / 2)
-            .map(|i| {
-                let row = self.at.row + i * MATRIX;
-                (0..terms).map(|term| b.left_matrix("a", group.left.block(term, (row, k), true))).collect()
-            })
-            .collect();
-        for (sum, stage) in &group.rights {
-            for j in 0..t.tn / 4 {
-                let column = self.at.column + j * MATRIX;
-                let right: Vec<_> = (0..terms)
-                    .map(|term| b.right_matrix("b", stage.block(term, (column, k), false)))
-                    .collect();
+    /// Adds the products of loaded matrices to the sums.
+    fn multiply(&self, group: &Group<'_, 'b>, steps: &[Step<'b>], sums: &Sums<'b>) {
+        let Sums::Matrices(sums) = sums else { return };
+        for step in steps {
+            for ((sum, _), right) in group.rights.iter().zip(&step.rights) {
                 // Neighbouring products add to different sums.
                 for &(x, y) in self.class.products() {
-                    for (i, left) in left.iter().enumerate() {
-                        sums[*sum][i][j as usize].add_product(left[x], right[y]);
+                    for (sums, left) in sums[*sum].iter().zip(&step.left) {
+                        for (sum, right) in sums.iter().zip(right) {
+                            sum.add_product(left[x], right[y]);
+                        }
                     }
                 }
             }

@@ -213,7 +213,7 @@ impl<'a, 'b> Stage<'a, 'b> {
             Lines::OfProducts => (chunk.product, chunk.row),
         };
         let index = line * self.stride() + along / 4;
-        for (array, term) in self.arrays.iter().zip(rounding::terms(plan.b, value, plan.class)) {
+        for (array, term) in self.arrays.iter().zip(rounding::terms(plan.b, value, plan.class, plan.units)) {
             match plan.units {
                 Units::Matrix(_) => array.store(index, term),
                 Units::Plain => (0..4).for_each(|j| array.store(index * 4 + u32::from(j), term.lane(j))),

@@ -1,14 +1,15 @@
 //! Terms of an operand: rounded numbers whose sum is close to it.
 //!
-//! Input: four f32. Output: as many quadruples as the class has terms, f32 whose digits beyond the format are zero, so that a
-//! conversion to the format is exact in whatever direction a driver rounds (one truncates, see docs/decisions). The first term
-//! is the operand rounded, each further one the rest, which is exact in f32.
+//! Input: four f32. Output: as many quadruples as the class has terms. The first term is the operand rounded, each further one the
+//! rest, which is exact in f32. All terms but the last are f32 whose digits beyond the format are zero, so that a conversion to the
+//! format is exact in whatever direction a driver rounds (one truncates to bf16). The last of several terms is left to that
+//! conversion: its rest has either sign, so that truncation has no bias. A single bf16 term is rounded here, to nearest and even;
+//! a single f16 term is converted, since drivers round to f16 properly.
 //!
-//! Rounding is integer arithmetic: to nearest, ties to even in the last term; ties away from zero in the ones before, whose rest
-//! the next term holds whichever way they went. NaN stays NaN. An infinity has a NaN rest: it becomes NaN where there are several
-//! terms. bf16 magnitudes from 2^127 on are cut, not rounded, so that nothing below 3.402e38 becomes
-//! infinite where there are several.
+//! NaN stays NaN, whatever its bits: where rounding carries it away, it is in the rest. An infinity has a NaN rest, and so have
+//! magnitudes from 3.39e38 on, which a first term cannot hold: of several terms, one is NaN then, never a wrong number.
 
+use super::tiling::Units;
 use crate::kir::{Builder, Expr, Scalar};
 use griffinfly_ir::target::{HalfFormat, NumericClass};
 
@@ -20,8 +21,6 @@ const INFINITY: u32 = 0x7f80_0000;
 const NAN: u32 = 0x7fc0_0000;
 /// Bits of a bf16 in an f32.
 const BF16_BITS: u32 = 0xffff_0000;
-/// 2^127.
-const BF16_HUGE: u32 = 0x7f00_0000;
 /// Bits of an f16 in an f32.
 const F16_BITS: u32 = 0xffff_e000;
 /// 2^-14: smaller f16 are multiples of 2^-24.
@@ -30,31 +29,33 @@ const F16_SMALL: u32 = 0x3880_0000;
 const F16_OVER: u32 = 0x4780_0000;
 
 /// The terms of four operands, the largest first.
-pub(super) fn terms<'b>(b: &'b Builder, value: Expr<'b>, class: NumericClass) -> Vec<Expr<'b>> {
-    let (mut rest, count) = (value, class.terms());
+pub(super) fn terms<'b>(
+    b: &'b Builder,
+    value: Expr<'b>,
+    class: NumericClass,
+    units: Units,
+) -> Vec<Expr<'b>> {
+    let mut rest = value;
     let mut terms = Vec::new();
-    for _ in 1..count {
-        let term = first(b, rest);
+    for _ in 1..class.terms() {
+        let term = ((rest.bitcast(Scalar::U32) + 0x8000_u32) & BF16_BITS).bitcast(Scalar::F32);
         terms.push(term);
         rest = rest - term;
     }
-    terms.push(match class.format() {
-        None => rest,
-        Some(HalfFormat::F16) => f16(b, rest),
-        Some(HalfFormat::Bf16) => last(b, rest),
+    terms.push(match (class.format(), units) {
+        (Some(HalfFormat::Bf16), _) if terms.is_empty() => bf16(b, rest),
+        // As the conversion does it that is known to be the coarsest.
+        (Some(HalfFormat::Bf16), Units::Plain) => {
+            (rest.bitcast(Scalar::U32) & BF16_BITS).bitcast(Scalar::F32)
+        }
+        (Some(HalfFormat::F16), Units::Plain) => f16(b, rest),
+        (None, _) | (Some(_), Units::Matrix(_)) => rest,
     });
     terms
 }
 
-/// The nearest bf16, ties away from zero.
-fn first<'b>(b: &'b Builder, value: Expr<'b>) -> Expr<'b> {
-    let bits = value.bitcast(Scalar::U32);
-    let is_huge = (bits & MAGNITUDE).ge(BF16_HUGE);
-    (b.select(is_huge, bits, bits + 0x8000_u32) & BF16_BITS).bitcast(Scalar::F32)
-}
-
 /// The nearest bf16, ties to even.
-fn last<'b>(b: &'b Builder, value: Expr<'b>) -> Expr<'b> {
+fn bf16<'b>(b: &'b Builder, value: Expr<'b>) -> Expr<'b> {
     let bits = value.bitcast(Scalar::U32);
     let rounded = bits + ((bits >> 16) & 1_u32) + 0x7fff_u32;
     let magnitude = bits & MAGNITUDE;

@@ -53,19 +53,20 @@ const fn matrix(block: [u32; 3], subgroup: [u32; 2], class: NumericClass) -> Til
 }
 
 /// The tilings for matrix units of a class, small to large.
-const fn matrices(class: NumericClass) -> [Tiling; 6] {
+const fn matrices(class: NumericClass) -> [Tiling; 7] {
     [
-        matrix([32, 32, 16], [16, 16], class),
+        matrix([32, 32, 32], [16, 16], class),
+        matrix([64, 32, 32], [32, 16], class),
         matrix([64, 64, 16], [32, 32], class),
         matrix([64, 64, 32], [32, 32], class),
-        matrix([128, 64, 32], [32, 32], class),
+        matrix([128, 64, 16], [64, 32], class),
         matrix([128, 128, 16], [64, 32], class),
         matrix([128, 128, 32], [64, 32], class),
     ]
 }
 
 /// The tilings for matrix units of all classes.
-const MATRICES: [[Tiling; 6]; 4] = [
+const MATRICES: [[Tiling; 7]; 4] = [
     matrices(NumericClass::Bf16x3),
     matrices(NumericClass::Bf16x2),
     matrices(NumericClass::F16),
