@@ -186,14 +186,27 @@ const RATES: [Rate; 5] = [
     Rate { tiling: Tiling::SMALL, alone: 0.45, shared: 0.22 },
 ];
 
-/// The rates of tilings for matrix units.
+/// The same for the tilings for matrix units with three products of two terms, by the size of their tiles.
+const MATRIX_RATES: [([u32; 3], f64, f64); 7] = [
+    ([32, 32, 32], 0.40, 0.26),
+    ([64, 32, 32], 0.57, 0.41),
+    ([64, 64, 16], 0.44, 0.30),
+    ([64, 64, 32], 0.73, 0.50),
+    ([128, 64, 16], 0.71, 0.47),
+    ([128, 128, 16], 0.95, 1.04),
+    ([128, 128, 32], 1.71, 1.63),
+];
+
+/// The rates of all tilings for matrix units.
 fn matrix_rates() -> impl Iterator<Item = Rate> {
-    Tiling::matrices().map(|tiling| {
-        let products = f64::from(tiling.class().products().len() as u32);
-        let tile = f64::from(tiling.bm * tiling.bn * tiling.bk) / f64::from(128 * 128 * 16);
-        let time = 0.3 + tile * (0.25 + 0.35 * products);
-        Rate { tiling: *tiling, alone: 1.3 * time, shared: time }
-    })
+    let rate = |tiling: &Tiling| {
+        let block = [tiling.bm, tiling.bn, tiling.bk];
+        let (_, alone, shared) = MATRIX_RATES.into_iter().find(|(size, ..)| *size == block)?;
+        // Half of the time is that of the products, the rest that of rounding and staging.
+        let share = 0.5 + f64::from(tiling.class().products().len() as u32) / 6.0;
+        Some(Rate { tiling: *tiling, alone: alone * share, shared: shared * share })
+    };
+    Tiling::matrices().filter_map(rate)
 }
 
 /// A dispatch that waits for another one, and the beginning and end of a workgroup, in microseconds.
@@ -249,14 +262,17 @@ fn hardware(size: &Size, target: &Target, classes: &[NumericClass]) -> Choice {
     }
     let fits = |tiling: &Tiling| size.allows(tiling, target);
     let large = [Tiling::LARGE_DOUBLE, Tiling::LARGE_SHALLOW_DOUBLE, Tiling::LARGE].into_iter().find(fits);
-    let is_f32 = !classes.iter().any(|class| class.format().is_some_and(|f| target.matrix_formats.contains(&f)));
+    let has_units = |class: NumericClass| class.format().is_some_and(|f| target.matrix_formats.contains(&f));
+    let is_f32 = !classes.iter().any(|class| has_units(*class));
     if let Some(large) = large.filter(|large| is_f32 && size.tiles(large) >= WAVES * units) {
         return Choice::whole(large);
     }
     let mut best = (f64::INFINITY, Choice::whole(Tiling::SMALL));
-    let units_of = |class: NumericClass| class.format().is_none_or(|f| target.matrix_formats.contains(&f));
-    let allowed = |tiling: &Tiling| classes.contains(&tiling.class()) && units_of(tiling.class()) && fits(tiling);
-    let rates = RATES.iter().copied().chain(matrix_rates());
+    let allowed = |tiling: &Tiling| {
+        let class = tiling.class();
+        (class == NumericClass::F32 || has_units(class)) && classes.contains(&class) && fits(tiling)
+    };
+    let rates = RATES.into_iter().chain(matrix_rates());
     for rate in rates.filter(|rate| allowed(&rate.tiling)) {
         for split in 1..=size.most_parts(&rate.tiling) {
             let time = rate.time(size, split, units);
