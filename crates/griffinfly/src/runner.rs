@@ -173,10 +173,10 @@ impl Runner {
         Ok(Profile::new(&self.program, timings, self.weights.device().info()))
     }
 
-    /// Times so many steps like the last one in one submission, once the device is warm: nanoseconds of one.
-    pub(crate) fn device_time(&mut self, times: u32) -> Result<f64, Error> {
+    /// Times submissions of so many steps like the last one, once the device is warm: nanoseconds of a step in each.
+    pub(crate) fn device_times(&mut self, times: u32, samples: usize) -> Result<Vec<f64>, Error> {
         self.warm_up()?;
-        Ok(self.executor.repeat(TIMED, times)?)
+        Ok((0..samples).map(|_| self.executor.repeat(TIMED, times)).collect::<Result<_, _>>()?)
     }
 
     /// Runs steps like the last one until the clocks of a GPU are up: it lowers them while pipelines are made.

@@ -120,13 +120,14 @@ impl Session {
         self.runner.profile(steps)
     }
 
-    /// The time of one of `times` steps over the inputs of the last one, which run one behind the other on the device (warmed up
-    /// as for [`Session::profile`]) without the host in between. Their levels run as in any step; outputs stay on the device.
+    /// The nanoseconds of one step over the inputs of the last one, taken `samples` times: each time `times` steps run one behind
+    /// the other on the device (warmed up as for [`Session::profile`]) without the host in between. Their levels run as in any
+    /// step; outputs stay on the device.
     ///
     /// # Errors
     /// As [`Session::profile`].
-    pub fn device_time(&mut self, times: u32) -> Result<Duration, Error> {
-        Ok(Duration::from_secs_f64(self.runner.device_time(times)? / 1e9))
+    pub fn device_times(&mut self, times: u32, samples: usize) -> Result<Vec<f64>, Error> {
+        self.runner.device_times(times, samples)
     }
 
     /// Loads parameters, and the state the graph has, from a checkpoint. State of an optimizer is passed over.

@@ -118,7 +118,7 @@ fn page(book: &Book) -> Page {
         book.plans.iter().map(|plan| planned::memory(plan, &book.platforms)).collect(),
         each(sections::memory),
         each(sections::programs),
-        book.micro.iter().map(micro::Micro::table).collect(),
+        book.micro.iter().map(crate::micro::record::Micro::table).collect(),
     ];
     Page { text: sections.concat(), chart }
 }

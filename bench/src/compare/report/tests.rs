@@ -253,6 +253,8 @@ fn rows_of_micro_benchmarks_are_checked() {
         ),
         ("\"fast\"", "\"f64\"", "f64 is no contract of ours"),
         ("FlashAttention-2", " ", "the reference is empty"),
+        ("\"ours_us\": 7", "\"ours_us\": null", "4x4x3x3 forward strict: nobody has a time"),
+        (", \"reference_us\": 9", "", "5x5x3x3 forward strict: a reference and its time go together"),
         ("\"ours_us\": 8", "\"ours_us\": NaN", "(in gemm 64x576x1536 forward)"),
         ("\"ours_us\": 8", "\"our_us\": 8", "unknown field `our_us`"),
         ("\"attention\"", "\"pooling\"", "unknown variant `pooling`"),
