@@ -27,7 +27,9 @@ theirs() { # precision, modes, samples
     --precision "$1" --modes "$2" --samples "$3" --revision "$revision" --out "$out/pytorch-$1.json" --dump "$out/dumps"
 }
 theirs f64 eager 0
-"$bench" run --files "$out/files" --workload "$workload" --size "$size" --device "$device" --samples "$samples" \
+# The first preparation finds the driver's caches empty.
+__GL_SHADER_DISK_CACHE=0 MESA_SHADER_CACHE_DISABLE=true GRIFFINFLY_CACHE_DIR='' \
+  "$bench" run --files "$out/files" --workload "$workload" --size "$size" --device "$device" --samples "$samples" \
   --revision "$revision" --out "$out/griffinfly-strict.json" --dump "$out/dumps"
 theirs strict "$modes" "$samples"
 "$bench" compare "$out/griffinfly-strict.json" "$out/pytorch-strict.json" --oracle "$out/pytorch-f64.json" \

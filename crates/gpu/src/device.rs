@@ -125,10 +125,11 @@ impl KernelCost {
         self.first(&["Register Count", "VGPRs", "Max live registers"])
     }
 
-    /// What did not fit into registers: bytes with NVIDIA's driver, where arrays count too, else registers.
+    /// What did not fit into registers: bytes of the stack of one invocation with NVIDIA's driver (whose "Local Memory Size" is
+    /// the same large number for every kernel), else registers.
     #[must_use]
     pub fn spills(&self) -> Option<f64> {
-        self.first(&["Local Memory Size", "Spilled VGPRs", "Spill count"])
+        self.first(&["Spilled VGPRs", "Spill count", "Stack Size"])
     }
 
     fn first(&self, names: &[&str]) -> Option<f64> {
@@ -196,4 +197,26 @@ pub trait Executor: Send {
     /// # Errors
     /// A kernel the driver refuses, out of memory, device lost.
     fn kernel_costs(&self) -> Result<Vec<KernelCost>, GpuError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(statistics: &[(&str, f64)]) -> [Option<f64>; 2] {
+        let statistics = statistics.iter().map(|(name, value)| ((*name).into(), *value)).collect();
+        let cost = KernelCost { statistics };
+        [cost.registers(), cost.spills()]
+    }
+
+    #[test]
+    fn registers_and_spills_are_found_by_the_names_of_drivers() {
+        let nvidia =
+            [("Register Count", 168.0), ("Stack Size", 16.0), ("Local Memory Size", 68_719_476_736.0)];
+        assert_eq!(cost(&nvidia), [Some(168.0), Some(16.0)]);
+        let radv = [("SGPRs", 40.0), ("VGPRs", 96.0), ("Spilled SGPRs", 3.0), ("Spilled VGPRs", 2.0)];
+        assert_eq!(cost(&radv), [Some(96.0), Some(2.0)]);
+        assert_eq!(cost(&[("Spill Count", 1.0), ("Max live registers", 64.0)]), [Some(64.0), Some(1.0)]);
+        assert_eq!(cost(&[("Instructions", 5.0)]), [None, None]);
+    }
 }

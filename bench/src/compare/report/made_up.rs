@@ -43,6 +43,8 @@ pub(super) fn cell(workload: Name, phase: Phase, mode: &str, median_us: f64) -> 
         samples_us: [1.1, 0.9, 1.0].map(|x| x * median_us).to_vec(),
         host_us: vec![2.0; 3],
         preparation_s: Some(if ours { 0.5 } else { 5.0 }),
+        caches_empty: ours.then_some(workload != Name::Whisper || phase != Phase::Train),
+        preparation_again_s: ours.then_some(0.05),
         memory: Some(Memory {
             physical: ours.then_some(30 << 20),
             logical: ours.then_some(80 << 20),

@@ -170,6 +170,7 @@ fn cells_that_cannot_be_are_named() {
         (with(|c| c.host_us[0] = -1.0), "a sample takes -1 us of the host"),
         (with(|c| c.host_us.truncate(1)), "3 samples have 1 times of the host"),
         (with(|c| c.preparation_s = Some(0.0)), "preparation takes 0 s"),
+        (with(|c| c.preparation_again_s = Some(-1.0)), "preparation takes -1 s"),
     ] {
         assert_eq!(refused(of(&[file])), format!("bad.json: unet latency graph: {reason}"));
     }

@@ -187,7 +187,8 @@ fn describe(instance: &ash::Instance, physical: vk::PhysicalDevice) -> Result<Ad
     let has_timeline = negotiate::has_timeline(instance, physical, &available, version);
     info.unusable = unusable(&info, &target, family.is_some(), has_timeline);
     let (family, timestamp_bits) = family.unwrap_or((0, 0));
-    let facts = Facts { properties, memory, family, timestamp_bits, extensions, timeline_extension, statistics };
+    let facts =
+        Facts { properties, memory, family, timestamp_bits, extensions, timeline_extension, statistics };
     Ok(Adapter { physical, info, target, facts })
 }
 

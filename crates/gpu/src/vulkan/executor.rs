@@ -53,7 +53,8 @@ impl VulkanExecutor {
         check::run(&program, &context.target)?;
         let arenas = Arenas::new(shared, &program, bound)?;
         let ring = Ring::new(context, &program, shared.slots)?;
-        let pipelines = pipeline::create_all(context, &shared.cache, &program.kernels, PipelineCreateFlags::empty())?;
+        let pipelines =
+            pipeline::create_all(context, &shared.cache, &program.kernels, PipelineCreateFlags::empty())?;
         shared.cache.save();
         let sets = Sets::new(context, &program, (&pipelines, &arenas), shared.slots)?;
         let recorder = Recorder { program: &program, pipelines: &pipelines, sets: &sets, arenas: &arenas };

@@ -45,9 +45,7 @@ pub(super) fn repeat(executor: &mut VulkanExecutor, sections: Sections, times: u
         barrier(device, command, &SECTION);
         stamp((device, command), pool.get(), 0);
         for _ in 0..times {
-            included
-                .clone()
-                .try_for_each(|section| recorder.section(device, command, (section, slot)))?;
+            included.clone().try_for_each(|section| recorder.section(device, command, (section, slot)))?;
         }
         stamp((device, command), pool.get(), 1);
         Ok(())

@@ -34,7 +34,8 @@ fn of(context: &Context, calls: &extension::Device, pipeline: &Pipeline) -> Resu
         .map_err(|result| context.fail("vkGetPipelineExecutablePropertiesKHR", result))?;
     let mut cost = KernelCost::default();
     for (index, _) in (0_u32..).zip(&parts) {
-        let info = vk::PipelineExecutableInfoKHR::default().pipeline(pipeline.handle()).executable_index(index);
+        let info =
+            vk::PipelineExecutableInfoKHR::default().pipeline(pipeline.handle()).executable_index(index);
         // SAFETY: as above; the pipeline was made with the flag, the index is below the number of parts.
         let statistics = unsafe { calls.get_pipeline_executable_statistics(&info) }
             .map_err(|result| context.fail("vkGetPipelineExecutableStatisticsKHR", result))?;

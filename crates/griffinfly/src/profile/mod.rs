@@ -42,7 +42,7 @@ pub struct ProfileRow {
     pub of_roof: Option<f64>,
     /// Registers of one invocation, where the driver tells.
     pub registers: Option<f64>,
-    /// What did not fit into registers, as the driver counts it: bytes with NVIDIA's, else registers.
+    /// What did not fit into registers, as the driver counts it: bytes of the stack with NVIDIA's, else registers.
     pub spills: Option<f64>,
 }
 
