@@ -4,6 +4,8 @@
 //! in that thread, and its library of matrix products packs operands into memory of its own: there a graph without products
 //! is counted.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 use allocation_counter::measure;
 use griffinfly::gpu::vulkan::{self, OpenOptions, Selector};
 use griffinfly::{Device, Graph, GraphExt, InferenceGraph, Init, Input, Session, Weights, models};
