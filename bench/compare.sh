@@ -28,7 +28,9 @@ theirs() { # precision, modes, samples
 }
 theirs f64 eager 0
 ours() { # precision
-  "$bench" run --files "$out/files" --workload "$workload" --size "$size" --device "$device" --samples "$samples" \
+  # The first preparation finds the driver's caches empty.
+  __GL_SHADER_DISK_CACHE=0 MESA_SHADER_CACHE_DISABLE=true GRIFFINFLY_CACHE_DIR='' \
+    "$bench" run --files "$out/files" --workload "$workload" --size "$size" --device "$device" --samples "$samples" \
     --precision "$1" --revision "$revision" --out "$out/griffinfly-$1.json" --dump "$out/dumps"
 }
 ours strict

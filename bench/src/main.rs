@@ -6,6 +6,7 @@
 //! * `report`: the results page from the files of `compare` and `plan`.
 //! * `plan`: bytes and dispatches of the workloads in both memory modes.
 //! * `profile`: each dispatch of the workloads with its time.
+//! * `micro`: single operations of the workloads, beside the reference's where its record is given.
 //! * `demo`: the training step of the demo's digits classifier: preparation time (construction + first step - median step),
 //!   step time, host work per step (submit to return), dispatches, pipelines, levels and plan bytes.
 //!
@@ -21,6 +22,7 @@ mod fill;
 mod gate;
 mod json;
 mod measure;
+mod micro;
 mod number;
 mod plan;
 #[cfg(test)]
@@ -57,6 +59,8 @@ enum Verb {
     Plan(plan::Arguments),
     /// Where the time of the workloads goes: each dispatch with its time.
     Profile(profile::Arguments),
+    /// Times single operations of the workloads on the device.
+    Micro(micro::Arguments),
     /// The digits classifier's training step.
     Demo(demo::Arguments),
 }
@@ -70,6 +74,7 @@ fn main() -> ExitCode {
         Verb::Report(arguments) => compare::report::run(&arguments),
         Verb::Plan(arguments) => plan::run(&arguments),
         Verb::Profile(arguments) => profile::run(&arguments),
+        Verb::Micro(arguments) => micro::run(&arguments),
         Verb::Demo(arguments) => demo::run(&arguments).map_err(Into::into),
     };
     match result {

@@ -96,6 +96,12 @@ pub(crate) struct Cell {
     /// From the model to a program that ran once.
     #[serde(default)]
     pub(crate) preparation_s: Option<f64>,
+    /// Whether caches of pipelines were off, so that preparation found nothing in them.
+    #[serde(default)]
+    pub(crate) caches_empty: Option<bool>,
+    /// Preparation once more in this process, after the timed calls: with warm caches.
+    #[serde(default)]
+    pub(crate) preparation_again_s: Option<f64>,
     #[serde(default)]
     pub(crate) memory: Option<Memory>,
     #[serde(default)]
@@ -124,6 +130,8 @@ impl Cell {
             samples_us: Vec::new(),
             host_us: Vec::new(),
             preparation_s: None,
+            caches_empty: None,
+            preparation_again_s: None,
             memory: None,
             program: None,
             clocks_before: None,

@@ -111,6 +111,33 @@ pub struct StepTiming {
     pub total_ns: f64,
 }
 
+/// What a driver says about a kernel it compiled, by the driver's own names. Kernels of the host have nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct KernelCost {
+    /// Names and values.
+    pub statistics: Vec<(String, f64)>,
+}
+
+impl KernelCost {
+    /// Registers of one invocation, as NVIDIA's driver, RADV and ANV call them.
+    #[must_use]
+    pub fn registers(&self) -> Option<f64> {
+        self.first(&["Register Count", "VGPRs", "Max live registers"])
+    }
+
+    /// What did not fit into registers: bytes of the stack of one invocation with NVIDIA's driver (whose "Local Memory Size" is
+    /// the same large number for every kernel), else registers.
+    #[must_use]
+    pub fn spills(&self) -> Option<f64> {
+        self.first(&["Spilled VGPRs", "Spill count", "Stack Size"])
+    }
+
+    fn first(&self, names: &[&str]) -> Option<f64> {
+        let find = |name: &&str| self.statistics.iter().find(|(n, _)| n.eq_ignore_ascii_case(name));
+        names.iter().find_map(find).map(|(_, value)| *value)
+    }
+}
+
 /// A program ready to run on a device. Steps run in order of submission.
 pub trait Executor: Send {
     /// The program.
@@ -156,4 +183,40 @@ pub trait Executor: Send {
     /// # Errors
     /// As `submit` and `wait`; unsupported where the device has no timestamps.
     fn profile(&mut self, sections: Sections) -> Result<StepTiming, GpuError>;
+
+    /// Runs the step `times` times (at least once), one behind the other in one submission, apart from the ring, and gives the
+    /// nanoseconds of one of them on the device. Levels run as in any step; outputs stay on the device.
+    ///
+    /// # Errors
+    /// As `profile`.
+    fn repeat(&mut self, sections: Sections, times: u32) -> Result<f64, GpuError>;
+
+    /// What the driver says about the kernels of the program, in their order; nothing where it does not tell. They are
+    /// compiled once more for this.
+    ///
+    /// # Errors
+    /// A kernel the driver refuses, out of memory, device lost.
+    fn kernel_costs(&self) -> Result<Vec<KernelCost>, GpuError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(statistics: &[(&str, f64)]) -> [Option<f64>; 2] {
+        let statistics = statistics.iter().map(|(name, value)| ((*name).into(), *value)).collect();
+        let cost = KernelCost { statistics };
+        [cost.registers(), cost.spills()]
+    }
+
+    #[test]
+    fn registers_and_spills_are_found_by_the_names_of_drivers() {
+        let nvidia =
+            [("Register Count", 168.0), ("Stack Size", 16.0), ("Local Memory Size", 68_719_476_736.0)];
+        assert_eq!(cost(&nvidia), [Some(168.0), Some(16.0)]);
+        let radv = [("SGPRs", 40.0), ("VGPRs", 96.0), ("Spilled SGPRs", 3.0), ("Spilled VGPRs", 2.0)];
+        assert_eq!(cost(&radv), [Some(96.0), Some(2.0)]);
+        assert_eq!(cost(&[("Spill Count", 1.0), ("Max live registers", 64.0)]), [Some(64.0), Some(1.0)]);
+        assert_eq!(cost(&[("Instructions", 5.0)]), [None, None]);
+    }
 }

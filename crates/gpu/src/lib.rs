@@ -14,5 +14,5 @@ pub mod host;
 mod ids;
 pub mod vulkan;
 
-pub use device::{Buffer, Device, DeviceInfo, Executor, Sections, StepTiming, Ticket};
+pub use device::{Buffer, Device, DeviceInfo, Executor, KernelCost, Sections, StepTiming, Ticket};
 pub use error::GpuError;

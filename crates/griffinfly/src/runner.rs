@@ -10,7 +10,7 @@ use crate::inputs::{self, Input, Slot};
 use crate::memory::Settings;
 use crate::model_state::Following;
 use crate::outputs::{Data, Output, Outputs};
-use crate::profile::Profile;
+use crate::profile::{Profile, Timings};
 use crate::tensors::{Entry, Tensors};
 use crate::weights::Weights;
 use griffinfly_compile::CompileError;
@@ -25,6 +25,12 @@ use std::time::{Duration, Instant};
 
 /// How long a step may take before waiting for it is given up.
 const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// How long the clocks of a GPU take to come up, with time to spare.
+const WARM_UP: Duration = Duration::from_millis(300);
+
+/// What is run of a step that is timed on the device.
+const TIMED: Sections = Sections { outputs: false, ..Sections::STEP };
 
 /// A program with its memory, ready to run.
 pub(crate) struct Runner {
@@ -150,25 +156,50 @@ impl Runner {
 
     /// Submits another step over the inputs of the one before it, whose outputs stay on the device.
     pub(crate) fn submit_again(&mut self) -> Result<Ticket, Error> {
-        if self.prepared.is_none() {
-            let reason = "run a step with inputs first".into();
-            return Err(Error::Value { what: "the number of steps so far", value: "0".into(), reason });
-        }
+        self.has_run()?;
         self.weights.check_set()?;
         self.submit_with(false)
     }
 
-    /// Times the dispatches of steps like the last one.
+    /// Times the dispatches of steps like the last one, and such steps as a whole, once the device is warm.
     pub(crate) fn profile(&mut self, steps: usize) -> Result<Profile, Error> {
+        self.warm_up()?;
+        let mut timings = Timings { steps: Vec::new(), whole_ns: Vec::new(), costs: Vec::new() };
+        for _ in 0..steps.max(1) {
+            timings.steps.push(self.executor.profile(TIMED)?);
+            timings.whole_ns.push(self.executor.repeat(TIMED, 1)?);
+        }
+        timings.costs = self.executor.kernel_costs()?;
+        Ok(Profile::new(&self.program, timings, self.weights.device().info()))
+    }
+
+    /// Times submissions of so many steps like the last one, once the device is warm: nanoseconds of a step in each.
+    pub(crate) fn device_times(&mut self, times: u32, samples: usize) -> Result<Vec<f64>, Error> {
+        self.warm_up()?;
+        Ok((0..samples).map(|_| self.executor.repeat(TIMED, times)).collect::<Result<_, _>>()?)
+    }
+
+    /// Runs steps like the last one until the clocks of a GPU are up: it lowers them while pipelines are made.
+    fn warm_up(&mut self) -> Result<(), Error> {
+        self.has_run()?;
+        let least = if self.weights.device().target().is_hardware { WARM_UP } else { Duration::ZERO };
+        let start = Instant::now();
+        loop {
+            let ticket = self.executor.submit(TIMED)?;
+            self.executor.wait(ticket, self.timeout)?;
+            if start.elapsed() >= least {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Fails before the first step, which brings the inputs.
+    fn has_run(&self) -> Result<(), Error> {
         if self.prepared.is_none() {
             let reason = "run a step with inputs first".into();
             return Err(Error::Value { what: "the number of steps so far", value: "0".into(), reason });
         }
-        let sections = Sections { outputs: false, ..Sections::STEP };
-        let steps =
-            (0..steps.max(1)).map(|_| self.executor.profile(sections)).collect::<Result<Vec<_>, _>>()?;
-        let info = self.weights.device().info();
-        Ok(Profile::new(&self.program, &steps, (&info.name, &info.driver)))
+        Ok(())
     }
 
     fn submit_with(&mut self, outputs: bool) -> Result<Ticket, Error> {

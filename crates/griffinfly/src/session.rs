@@ -119,12 +119,22 @@ impl Session {
     }
 
     /// Times every dispatch over the inputs of the last step, apart from the steps that are queued: the medians of `steps`
-    /// steps (at least one is taken).
+    /// steps (at least one is taken). A hardware GPU is first warmed up by steps of 0.3 s, since idle ones lower their clocks.
     ///
     /// # Errors
     /// No step was run yet; a device without timestamps; device lost.
     pub fn profile(&mut self, steps: usize) -> Result<Profile, Error> {
         self.runner.profile(steps)
+    }
+
+    /// The nanoseconds of one step over the inputs of the last one, taken `samples` times: each time `times` steps run one behind
+    /// the other on the device (warmed up as for [`Session::profile`]) without the host in between. Their levels run as in any
+    /// step; outputs stay on the device.
+    ///
+    /// # Errors
+    /// As [`Session::profile`].
+    pub fn device_times(&mut self, times: u32, samples: usize) -> Result<Vec<f64>, Error> {
+        self.runner.device_times(times, samples)
     }
 
     /// Loads parameters, and the state the graph has, from a checkpoint. State of an optimizer is passed over.

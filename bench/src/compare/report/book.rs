@@ -5,11 +5,11 @@
 //! revision and size; a device has one driver; no cell stands twice.
 
 use super::checks::{Seen, Shared, check_run};
-use super::micro::Micro;
 use crate::compare::results::{JudgedRun, Results, cells};
 use crate::compare::{Comparison, Judged};
 use crate::error::BenchError;
 use crate::json;
+use crate::micro::record::Micro;
 use crate::record::{DeviceRecord, Precision, Run};
 use serde::Deserialize;
 use serde::de::IgnoredAny;

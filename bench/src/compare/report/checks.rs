@@ -73,6 +73,7 @@ fn wrong(cell: &Cell) -> Option<String> {
     if host != 0 && host != samples {
         return Some(format!("{samples} samples have {host} times of the host"));
     }
-    let preparation = cell.preparation_s.filter(|x| !is_time(*x))?;
+    let preparations = [cell.preparation_s, cell.preparation_again_s];
+    let preparation = preparations.into_iter().flatten().find(|x| !is_time(*x))?;
     Some(format!("preparation takes {preparation} s"))
 }

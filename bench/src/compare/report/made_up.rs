@@ -43,6 +43,8 @@ pub(super) fn cell(workload: Name, phase: Phase, mode: &str, median_us: f64) -> 
         samples_us: [1.1, 0.9, 1.0].map(|x| x * median_us).to_vec(),
         host_us: vec![2.0; 3],
         preparation_s: Some(if ours { 0.5 } else { 5.0 }),
+        caches_empty: ours.then_some(workload != Name::Whisper || phase != Phase::Train),
+        preparation_again_s: ours.then_some(0.05),
         memory: Some(Memory {
             physical: ours.then_some(30 << 20),
             logical: ours.then_some(80 << 20),
@@ -132,9 +134,11 @@ pub(super) fn plan() -> Run {
 }
 
 pub(super) const MICRO: &str = r#"{"format": 1, "device": "Card A", "driver": "driver 1", "revision": "0123456789abcdef", "rows": [
-{"kind": "gemm", "shape": "1024x1024x1024", "pass": "forward", "contract": "strict", "ours_us": 50, "reference": "cuBLAS", "reference_us": 100},
+{"kind": "gemm", "shape": "1024x1024x1024", "pass": "forward", "contract": "strict", "operations": 2147483648, "ours_us": 50, "ours_class": "f32", "ours_error": 1e-7, "reference": "cuBLAS", "reference_us": 100, "reference_error": 2e-7},
 {"kind": "gemm", "shape": "64x576x1536", "pass": "forward", "contract": "strict", "ours_us": 8, "reference": "cuBLAS", "reference_us": 4},
-{"kind": "attention", "shape": "1x12x128x64", "pass": "backward", "contract": "fast", "ours_us": 30, "reference": "FlashAttention-2", "reference_us": 20}
+{"kind": "attention", "shape": "1x12x128x64", "pass": "backward", "contract": "fast", "ours_us": 30, "reference": "FlashAttention-2", "reference_us": 20},
+{"kind": "conv", "shape": "4x4x4x4 * 4x4x3x3", "pass": "forward", "contract": "strict", "ours_us": 7},
+{"kind": "conv", "shape": "5x5x5x5 * 5x5x3x3", "pass": "forward", "contract": "strict", "reference": "cuDNN", "reference_us": 9}
 ]}"#;
 
 /// A file of anything.

@@ -15,6 +15,7 @@ mod micro;
 mod planned;
 mod portability;
 mod sections;
+mod targets;
 
 use super::Comparison;
 use super::tables::{disagreements, runs, times_of};
@@ -115,10 +116,11 @@ fn page(book: &Book) -> Page {
         each(times),
         portability(&book.platforms),
         each(sections::preparation),
+        each(targets::beside),
         book.plans.iter().map(|plan| planned::memory(plan, &book.platforms)).collect(),
         each(sections::memory),
         each(sections::programs),
-        book.micro.iter().map(micro::Micro::table).collect(),
+        book.micro.iter().map(crate::micro::record::Micro::table).collect(),
     ];
     Page { text: sections.concat(), chart }
 }

@@ -170,6 +170,7 @@ fn cells_that_cannot_be_are_named() {
         (with(|c| c.host_us[0] = -1.0), "a sample takes -1 us of the host"),
         (with(|c| c.host_us.truncate(1)), "3 samples have 1 times of the host"),
         (with(|c| c.preparation_s = Some(0.0)), "preparation takes 0 s"),
+        (with(|c| c.preparation_again_s = Some(-1.0)), "preparation takes -1 s"),
     ] {
         assert_eq!(refused(of(&[file])), format!("bad.json: unet latency graph: {reason}"));
     }
@@ -253,6 +254,8 @@ fn rows_of_micro_benchmarks_are_checked() {
         ),
         ("\"fast\"", "\"f64\"", "f64 is no contract of ours"),
         ("FlashAttention-2", " ", "the reference is empty"),
+        ("\"ours_us\": 7", "\"ours_us\": null", "4x4x3x3 forward strict: nobody has a time"),
+        (", \"reference_us\": 9", "", "5x5x3x3 forward strict: a reference and its time go together"),
         ("\"ours_us\": 8", "\"ours_us\": NaN", "(in gemm 64x576x1536 forward)"),
         ("\"ours_us\": 8", "\"our_us\": 8", "unknown field `our_us`"),
         ("\"attention\"", "\"pooling\"", "unknown variant `pooling`"),

@@ -5,7 +5,7 @@ use super::device::{HostBuffer, Shared};
 use super::evaluate::Need;
 use super::memory::View;
 use super::plan::Plan;
-use crate::device::{Buffer, Executor, Sections, StepTiming, Ticket};
+use crate::device::{Buffer, Executor, KernelCost, Sections, StepTiming, Ticket};
 use crate::error::GpuError;
 use crate::ids::Ids;
 use griffinfly_compile::program::{ArenaId, Binding, DispatchId, External, ExternalKind, Place, Program};
@@ -263,5 +263,19 @@ impl Executor for HostExecutor {
         let mut timing = StepTiming::default();
         self.run(sections, Some(&mut timing));
         Ok(timing)
+    }
+
+    fn repeat(&mut self, sections: Sections, times: u32) -> Result<f64, GpuError> {
+        let times = times.max(1);
+        let start = Instant::now();
+        for _ in 0..times {
+            self.shared.start_step()?;
+            self.run(sections, None);
+        }
+        Ok(start.elapsed().as_secs_f64() * 1e9 / f64::from(times))
+    }
+
+    fn kernel_costs(&self) -> Result<Vec<KernelCost>, GpuError> {
+        Ok(Vec::new())
     }
 }

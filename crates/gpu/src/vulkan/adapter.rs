@@ -73,6 +73,8 @@ pub(super) struct Facts {
     pub(super) extensions: Vec<&'static CStr>,
     /// Timeline semaphores come from the extension, not from version 1.2.
     pub(super) timeline_extension: bool,
+    /// The driver tells what its compiled kernels take.
+    pub(super) statistics: bool,
 }
 
 /// All adapters of an instance, best first.
@@ -161,6 +163,10 @@ fn describe(loaded: &Instance, physical: vk::PhysicalDevice) -> Result<Adapter, 
     if has_extension(&available, khr::portability_subset::NAME) {
         extensions.push(khr::portability_subset::NAME);
     }
+    let statistics = negotiate::has_statistics(instance, physical, &available, version);
+    if statistics {
+        extensions.push(khr::pipeline_executable_properties::NAME);
+    }
     let (mut target, driver) = if version < vk::API_VERSION_1_1 {
         (Target::minimal_vulkan(), "unknown".into())
     } else {
@@ -189,7 +195,8 @@ fn describe(loaded: &Instance, physical: vk::PhysicalDevice) -> Result<Adapter, 
     let has_timeline = negotiate::has_timeline(instance, physical, &available, version);
     info.unusable = unusable(&info, &target, family.is_some(), has_timeline);
     let (family, timestamp_bits) = family.unwrap_or((0, 0));
-    let facts = Facts { properties, memory, family, timestamp_bits, extensions, timeline_extension };
+    let facts =
+        Facts { properties, memory, family, timestamp_bits, extensions, timeline_extension, statistics };
     Ok(Adapter { physical, info, target, facts })
 }
 

@@ -52,12 +52,17 @@ impl Context {
             .queue_priorities(&priorities)];
         let names: Vec<_> = adapter.facts.extensions.iter().map(|name| name.as_ptr()).collect();
         let mut timeline = vk::PhysicalDeviceTimelineSemaphoreFeatures::default().timeline_semaphore(true);
-        let info = vk::DeviceCreateInfo::default()
+        let mut statistics = vk::PhysicalDevicePipelineExecutablePropertiesFeaturesKHR::default()
+            .pipeline_executable_info(true);
+        let mut info = vk::DeviceCreateInfo::default()
             .queue_create_infos(&queues)
             .enabled_extension_names(&names)
             .push_next(&mut timeline);
+        if adapter.facts.statistics {
+            info = info.push_next(&mut statistics);
+        }
         let mut matrices = matrices::Features::of(&adapter.target.matrix_formats);
-        let info = matrices.chain(info);
+        info = matrices.chain(info);
         // SAFETY: the adapter has what `info` asks for, as found when it was described.
         let raw = unsafe { instance.raw.create_device(adapter.physical, &info, None) }
             .map_err(|result| no_device(format!("{}: vkCreateDevice failed: {result}", adapter.info.name)))?;

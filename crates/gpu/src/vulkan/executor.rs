@@ -11,8 +11,9 @@ use super::device::Shared;
 use super::pipeline::{self, Pipeline};
 use super::record::{Recorded, Recorder};
 use super::ring::Ring;
-use crate::device::{Buffer, Executor, Sections, StepTiming, Ticket};
+use crate::device::{Buffer, Executor, KernelCost, Sections, StepTiming, Ticket};
 use crate::error::GpuError;
+use ash::vk::{CommandBuffer, PipelineCreateFlags};
 use griffinfly_compile::program::{ArenaId, Program};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,6 +28,8 @@ const SPIN: Duration = Duration::from_micros(150);
 pub(super) struct VulkanExecutor {
     // Field order is drop order; `drop` first waits for the steps in flight.
     recorded: Recorded,
+    /// The command buffers of the last step.
+    commands: Vec<CommandBuffer>,
     pub(super) sets: Sets,
     pub(super) pipelines: Vec<Pipeline>,
     pub(super) ring: Ring,
@@ -50,7 +53,8 @@ impl VulkanExecutor {
         check::run(&program, &context.target)?;
         let arenas = Arenas::new(shared, &program, bound)?;
         let ring = Ring::new(context, &program, shared.slots)?;
-        let pipelines = pipeline::create_all(context, &shared.cache, &program.kernels)?;
+        let pipelines =
+            pipeline::create_all(context, &shared.cache, &program.kernels, PipelineCreateFlags::empty())?;
         shared.cache.save();
         let sets = Sets::new(context, &program, (&pipelines, &arenas), shared.slots)?;
         let recorder = Recorder { program: &program, pipelines: &pipelines, sets: &sets, arenas: &arenas };
@@ -59,6 +63,7 @@ impl VulkanExecutor {
         let shared = shared.clone();
         Ok(VulkanExecutor {
             recorded,
+            commands: Vec::new(),
             sets,
             pipelines,
             ring,
@@ -156,10 +161,10 @@ impl Executor for VulkanExecutor {
     fn submit(&mut self, sections: Sections) -> Result<Ticket, GpuError> {
         self.shared.context.alive("submit")?;
         let slot = self.next_slot()?;
-        let commands = self.recorded.commands(slot, sections);
+        self.recorded.commands(slot, sections, &mut self.commands);
         let value = self.submitted + 1;
         let submission = Submission {
-            commands: &commands,
+            commands: &self.commands,
             semaphore: self.clock.semaphore(),
             value: self.clock.at(value),
         };
@@ -204,6 +209,14 @@ impl Executor for VulkanExecutor {
 
     fn profile(&mut self, sections: Sections) -> Result<StepTiming, GpuError> {
         super::profile::run(self, sections)
+    }
+
+    fn repeat(&mut self, sections: Sections, times: u32) -> Result<f64, GpuError> {
+        super::profile::repeat(self, sections, times.max(1))
+    }
+
+    fn kernel_costs(&self) -> Result<Vec<KernelCost>, GpuError> {
+        super::statistics::of_kernels(&self.shared, &self.program.kernels)
     }
 }
 

@@ -12,7 +12,8 @@
 //! | `command` | command pools and barriers |
 //! | `memory`, `transfer` | buffers; staged uploads and readbacks |
 //! | `cache`, `pipeline` | the driver's pipeline cache on disk; pipelines, made on several threads |
-//! | `check`, `arenas`, `bind`, `record`, `ring`, `executor`, `profile` | a program instantiated and run |
+//! | `check`, `arenas`, `bind`, `record`, `ring`, `executor` | a program instantiated and run |
+//! | `profile`, `statistics` | times of dispatches and steps; what the driver says of kernels |
 //!
 //! Invariants: every raw handle lives in an owner that destroys it once, after the device finished using it; every owner
 //! keeps the context alive, so devices, buffers and executors may be dropped in any order; one queue takes all work, so
@@ -39,6 +40,7 @@ mod pipeline;
 mod profile;
 mod record;
 mod ring;
+mod statistics;
 mod transfer;
 
 pub use adapter::{AdapterInfo, AdapterType};

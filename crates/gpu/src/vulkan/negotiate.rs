@@ -1,7 +1,7 @@
 //! From a driver's limits to a [`Target`].
 //!
 //! Source: Vulkan specification, chapters Limits and Features. Nothing optional is asked for besides timeline semaphores
-//! and, where they are there, matrix units.
+//! and, where they are, matrix units and statistics of kernels for profiles.
 
 use super::adapter::target_name;
 use super::instance::has_extension;
@@ -144,4 +144,21 @@ pub(super) fn has_timeline(
     // SAFETY: the adapter implements Vulkan 1.1 and knows the chained struct.
     unsafe { instance.get_physical_device_features2(physical, &mut features) };
     timeline.timeline_semaphore == vk::TRUE
+}
+
+/// Whether the adapter tells what its compiled kernels take.
+pub(super) fn has_statistics(
+    instance: &ash::Instance,
+    physical: vk::PhysicalDevice,
+    available: &[vk::ExtensionProperties],
+    version: u32,
+) -> bool {
+    if version < vk::API_VERSION_1_1 || !has_extension(available, khr::pipeline_executable_properties::NAME) {
+        return false;
+    }
+    let mut statistics = vk::PhysicalDevicePipelineExecutablePropertiesFeaturesKHR::default();
+    let mut features = vk::PhysicalDeviceFeatures2::default().push_next(&mut statistics);
+    // SAFETY: the adapter implements Vulkan 1.1 and has the extension of the chained struct.
+    unsafe { instance.get_physical_device_features2(physical, &mut features) };
+    statistics.pipeline_executable_info == vk::TRUE
 }

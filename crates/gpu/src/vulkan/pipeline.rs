@@ -33,7 +33,11 @@ impl Pipeline {
         self.set_layout.get()
     }
 
-    fn new(context: &Arc<Context>, cache: &PipelineCache, kernel: &Kernel) -> Result<Self, GpuError> {
+    fn new(
+        context: &Arc<Context>,
+        cache: &PipelineCache,
+        (kernel, flags): (&Kernel, vk::PipelineCreateFlags),
+    ) -> Result<Self, GpuError> {
         context.alive("vkCreateComputePipelines")?;
         let set_layout = set_layout(context, kernel)?;
         let layout = layout(context, kernel, set_layout.get())?;
@@ -52,7 +56,7 @@ impl Pipeline {
             .stage(vk::ShaderStageFlags::COMPUTE)
             .module(module.get())
             .name(c"main");
-        let info = [vk::ComputePipelineCreateInfo::default().stage(stage).layout(layout.get())];
+        let info = [vk::ComputePipelineCreateInfo::default().flags(flags).stage(stage).layout(layout.get())];
         // SAFETY: module, layout and cache are alive.
         let made = unsafe { context.raw.create_compute_pipelines(cache.handle(), &info, None) };
         let made =
@@ -65,17 +69,18 @@ impl Pipeline {
     }
 }
 
-/// Makes the pipelines of all kernels, in their order.
+/// Makes the pipelines of all kernels, in their order, with these flags.
 pub(super) fn create_all(
     context: &Arc<Context>,
     cache: &PipelineCache,
     kernels: &[Kernel],
+    flags: vk::PipelineCreateFlags,
 ) -> Result<Vec<Pipeline>, GpuError> {
     let next = AtomicUsize::new(0);
     let made = Mutex::new(Vec::with_capacity(kernels.len()));
     let work = || {
         while let Some((index, kernel)) = take(&next, kernels) {
-            let result = Pipeline::new(context, cache, kernel);
+            let result = Pipeline::new(context, cache, (kernel, flags));
             if result.is_err() {
                 next.store(kernels.len(), Ordering::Relaxed);
             }

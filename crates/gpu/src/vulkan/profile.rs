@@ -1,6 +1,6 @@
-//! One step with a timestamp behind every dispatch.
+//! Steps with timestamps: one behind every dispatch, or one before and one after several steps.
 //!
-//! Dispatches run one after the other, also within a level, so each time is that of the dispatch alone; the total is from
+//! Where every dispatch has one, dispatches run one after the other, also within a level, so each time is that of the dispatch alone; the total is from
 //! the first to the last timestamp. The step is real: it changes parameters and state as any other, but has no ticket.
 
 use super::command::{LEVEL, SECTION, barrier};
@@ -15,13 +15,7 @@ use std::sync::Arc;
 
 /// Runs and times a step.
 pub(super) fn run(executor: &mut VulkanExecutor, sections: Sections) -> Result<StepTiming, GpuError> {
-    let context = executor.shared.context.clone();
-    context.alive("profile")?;
-    if context.facts.timestamp_bits == 0 {
-        let detail = format!("{} has no timestamps", context.info.name);
-        return Err(GpuError::Usage { what: "profiling".into(), detail });
-    }
-    let slot = executor.next_slot()?;
+    let (context, slot) = begin(executor)?;
     let order: Vec<DispatchId> = executor
         .program
         .sections
@@ -39,16 +33,52 @@ pub(super) fn run(executor: &mut VulkanExecutor, sections: Sections) -> Result<S
     Ok(timing(&order, &ticks, &context))
 }
 
+/// Runs a step several times and gives the nanoseconds of one.
+pub(super) fn repeat(executor: &mut VulkanExecutor, sections: Sections, times: u32) -> Result<f64, GpuError> {
+    let (context, slot) = begin(executor)?;
+    let pool = query_pool(&context, 2)?;
+    let recorder = executor.recorder();
+    let included = executor.program.sections.iter().filter(|section| sections.includes(section.kind));
+    executor.shared.transfer().run(|device, command| {
+        // SAFETY: the command buffer is being recorded.
+        unsafe { device.cmd_reset_query_pool(command, pool.get(), 0, 2) };
+        barrier(device, command, &SECTION);
+        stamp((device, command), pool.get(), 0);
+        for _ in 0..times {
+            included.clone().try_for_each(|section| recorder.section(device, command, (section, slot)))?;
+        }
+        stamp((device, command), pool.get(), 1);
+        Ok(())
+    })?;
+    let ticks = results(&context, pool.get(), 2)?;
+    Ok(timing(&[], &ticks, &context).total_ns / f64::from(times))
+}
+
+/// The slot of a step that is timed, on a device that can.
+fn begin(executor: &mut VulkanExecutor) -> Result<(Arc<Context>, usize), GpuError> {
+    let context = executor.shared.context.clone();
+    context.alive("profile")?;
+    if context.facts.timestamp_bits == 0 {
+        let detail = format!("{} has no timestamps", context.info.name);
+        return Err(GpuError::Usage { what: "profiling".into(), detail });
+    }
+    let slot = executor.next_slot()?;
+    Ok((context, slot))
+}
+
+/// Writes a timestamp behind all commands so far.
+fn stamp((device, command): (&ash::Device, vk::CommandBuffer), pool: vk::QueryPool, query: u32) {
+    // SAFETY: the command buffer is being recorded; callers made the pool with so many queries.
+    unsafe { device.cmd_write_timestamp(command, vk::PipelineStageFlags::BOTTOM_OF_PIPE, pool, query) };
+}
+
 fn record(
     recorder: &Recorder<'_>,
     (device, command): (&ash::Device, vk::CommandBuffer),
     (order, slot, pool): (&[DispatchId], usize, vk::QueryPool),
 ) -> Result<(), GpuError> {
-    let stamp = |query| {
-        // SAFETY: the command buffer is being recorded; the pool has a query per dispatch and one more.
-        unsafe { device.cmd_write_timestamp(command, vk::PipelineStageFlags::BOTTOM_OF_PIPE, pool, query) };
-    };
-    // SAFETY: as above.
+    let stamp = |query| stamp((device, command), pool, query);
+    // SAFETY: the command buffer is being recorded; the pool has a query per dispatch and one more.
     unsafe { device.cmd_reset_query_pool(command, pool, 0, count(order.len() + 1)) };
     barrier(device, command, &SECTION);
     stamp(0);

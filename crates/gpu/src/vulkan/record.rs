@@ -62,17 +62,19 @@ impl Recorded {
         Ok(Recorded { slots, _pool: pool })
     }
 
-    /// The command buffers of a step in a slot.
-    pub(super) fn commands(&self, slot: usize, sections: Sections) -> Vec<vk::CommandBuffer> {
-        let Some(commands) = self.slots.get(slot) else { return vec![] };
+    /// The command buffers of a step in a slot, in place of what the list held: a step allocates nothing.
+    pub(super) fn commands(&self, slot: usize, sections: Sections, list: &mut Vec<vk::CommandBuffer>) {
+        list.clear();
+        let Some(commands) = self.slots.get(slot) else { return };
         let chosen = commands.sections.iter().filter(|(kind, _)| sections.includes(*kind));
         let finish = commands.finish.filter(|_| sections.outputs);
-        chosen.map(|(_, command)| *command).chain(finish).collect()
+        list.extend(chosen.map(|(_, command)| *command).chain(finish));
     }
 }
 
 impl Recorder<'_> {
-    fn section(
+    /// Records the levels of a section, each behind a barrier.
+    pub(super) fn section(
         &self,
         device: &ash::Device,
         command: vk::CommandBuffer,

@@ -18,7 +18,7 @@ impl Group<'_> {
 
 impl Profile {
     /// A line for each kind of dispatch: total time, share, number, time of one, operations and bytes per second, share of the
-    /// roof, arithmetic, instance, and what the longest of them computes.
+    /// roof, the most registers and spills, arithmetic, instance, and what the longest of them computes.
     #[must_use]
     pub fn table(&self) -> String {
         let mut groups: BTreeMap<&str, Group<'_>> = BTreeMap::new();
@@ -35,10 +35,11 @@ impl Profile {
             self.rows.iter().map(|row| (row.dispatch.section, row.dispatch.level)).collect();
         let _ = writeln!(
             out,
-            "{} dispatches in {} levels, one after the other: {:.1} us",
+            "{} dispatches in {} levels, one after the other: {:.1} us; a step: {:.1} us",
             self.rows.len(),
             levels.len(),
-            all / 1e3
+            all / 1e3,
+            self.step_ns / 1e3
         );
         if let Some(roof) = self.roof {
             let (operations, bytes) = (roof.operations_per_second / 1e9, roof.bytes_per_second / 1e9);
@@ -46,8 +47,8 @@ impl Profile {
         }
         let _ = writeln!(
             out,
-            "{:>10} {:>6} {:>5} {:>9} {:>9} {:>9} {:>6}  class  instance: the longest of them",
-            "us", "share", "times", "us each", "GFLOP/s", "GB/s", "roof"
+            "{:>10} {:>6} {:>5} {:>9} {:>9} {:>9} {:>6} {:>5} {:>6}  class  instance: the longest of them",
+            "us", "share", "times", "us each", "GFLOP/s", "GB/s", "roof", "regs", "spills"
         );
         for (instance, group) in groups {
             let _ = writeln!(out, "{}", line(instance, &group, all));
@@ -68,8 +69,14 @@ fn line(instance: &str, group: &Group<'_>, all: f64) -> String {
     let computes = longest.map_or(String::new(), |row| row.dispatch.computes.join(" "));
     let class = longest.map_or("", |row| row.dispatch.numeric.name());
     let share = if all > 0.0 { 100.0 * time / all } else { 0.0 };
+    let most = |value: fn(&ProfileRow) -> Option<f64>| {
+        let largest = group.rows.iter().filter_map(|row| value(row)).reduce(f64::max);
+        largest.map_or("-".into(), |x| format!("{x:.0}"))
+    };
+    let (registers, spills) = (most(|row| row.registers), most(|row| row.spills));
     format!(
-        "{:>10.1} {share:>5.1}% {count:>5} {:>9.2} {:>9.1} {:>9.1} {roof:>6}  {class:<5}  {instance}: {computes}",
+        "{:>10.1} {share:>5.1}% {count:>5} {:>9.2} {:>9.1} {:>9.1} {roof:>6} {registers:>5} {spills:>6}  {class:<5}  \
+         {instance}: {computes}",
         time / 1e3,
         time / 1e3 / count as f64,
         per(sum(|row| row.operations)),

@@ -29,7 +29,7 @@ fn rows_have_time_work_and_what_they_compute() {
     assert_eq!(row.operations, 2 * 8 * 16 * 4 + 8 * 4);
     // Every range begins at a multiple of 256 bytes but ends with its tensor.
     assert_eq!(row.bytes, 4 * (128 + 64 + 32));
-    assert!(row.nanoseconds > 0.0 && profile.total_ns >= row.nanoseconds);
+    assert!(row.nanoseconds > 0.0 && profile.total_ns >= row.nanoseconds && profile.step_ns > 0.0);
     assert!(row.dispatch.computes.iter().any(|label| label.contains("matmul")), "{row:?}");
     assert_eq!(row.of_roof, None);
 }
@@ -62,6 +62,10 @@ fn the_table_has_a_line_for_each_instance() {
     assert_eq!(table.lines().count(), 4, "{table}");
     let last = table.lines().last().expect("a line");
     assert!(last.contains("100.0%") && last.contains(" 2 ") && last.contains("f32"), "{table}");
+    assert!(last.contains(" -      -  f32 "), "the host has no registers: {table}");
+    (profile.rows[0].registers, profile.rows[1].registers, profile.rows[1].spills) =
+        (Some(40.0), Some(48.0), Some(16.0));
+    assert!(profile.table().contains("  48     16  f32 "), "the most of both: {}", profile.table());
     let roof = Roof { operations_per_second: 1e12, bytes_per_second: 1e12 };
     assert!(profile.under(roof).table().contains("roof: 1000.0 GFLOP/s, 1000.0 GB/s"));
 }

@@ -30,6 +30,8 @@ impl Profile {
                     "operations": row.operations,
                     "bytes": row.bytes,
                     "of_roof": row.of_roof,
+                    "registers": row.registers,
+                    "spills": row.spills,
                     "computes": d.computes,
                 },
             }));

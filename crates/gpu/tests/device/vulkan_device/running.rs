@@ -184,11 +184,33 @@ fn profiles_every_dispatch() {
                 assert_eq!(order, [0, 1, 2, 3, 4, 5]);
                 let sum: f64 = timing.dispatch_ns.iter().map(|(_, time)| time).sum();
                 assert!((sum - timing.total_ns).abs() <= 1e-6 * timing.total_ns);
+                let one = executor.repeat(Sections::ALL, 3).unwrap();
+                assert!(one > 0.0 && one.is_finite(), "{one}");
             }
             Err(error) => {
                 assert!(matches!(&error, GpuError::Usage { what, .. } if what == "profiling"), "{error}")
             }
         }
+        let costs = executor.kernel_costs().unwrap();
+        let told = costs.len() == executor.program().kernels.len();
+        assert!(told && costs.iter().all(|c| !c.statistics.is_empty()) || costs.is_empty(), "{costs:?}");
         executor.submit(Sections::ALL).unwrap();
+    });
+}
+
+#[test]
+fn a_repeated_step_runs_so_often() {
+    with_device(|device, _| {
+        let (builder, [parameters, mirror]) = chain(device.target(), 1);
+        let bound = bind(device, &[(parameters, 4096), (mirror, 4096)]);
+        let mut executor = device.instantiate(Arc::new(builder.0), &bound).unwrap();
+        let mut bytes = vec![0; 4000];
+        let mut expected = 0.0;
+        for times in [3, 0, 1, 2] {
+            let Ok(_) = executor.repeat(Sections::ALL, times) else { return };
+            expected = (0..times.max(1)).fold(expected, |value, _| 2.0 * value + 1.0);
+            device.read(&bound[0].1, 0, &mut bytes).unwrap();
+            assert_eq!(to_floats(&bytes)[0], expected, "{times}");
+        }
     });
 }
