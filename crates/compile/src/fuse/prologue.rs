@@ -8,8 +8,16 @@ use super::pool::Pool;
 use super::substitute::{View, substitute};
 use crate::lower::{LoopNode, Phase};
 use griffinfly_ir::index::{Access, Domain};
-use griffinfly_ir::loops::{Body, LoopKind, Map};
+use griffinfly_ir::loops::{Attention, Body, LoopKind, Map};
 use griffinfly_ir::scalar::ScalarNode;
+
+/// Cost and loads of a producer, other than a view, that attention and what reads its gradients may do on load: a rotary
+/// embedding of a part of the elements has 14 and 4.
+const ON_LOAD: (usize, usize) = (16, 4);
+/// Most queries and keys of such attention. Each key is read for every block of queries and each query for every block of
+/// keys, 8 to 48 at a time, and each time costs the loads of the producer: a level saved is worth that for short sequences
+/// only, where a kernel waits for its loads more than it computes.
+const ON_LOAD_LENGTH: usize = 512;
 
 /// Inlines as many producers as qualify, the last ones first; gives whether any did.
 pub(super) fn run(pool: &mut Pool, max_bindings: usize) -> bool {
@@ -36,7 +44,9 @@ fn candidate(pool: &Pool, p: usize, max_bindings: usize) -> Option<Vec<(usize, L
     // What the producer reads comes before it and its readers after it: no circle can arise.
     let inlined = |&c: &usize| {
         let joined = inline(pool.node(c)?, node, map)?;
-        (joined.bindings() <= max_bindings && joined.l.verify().is_empty()).then_some((c, joined))
+        // Several bodies read what is inlined into several of them, maybe one of them element by element.
+        let bindings = if is_view(map) { joined.bindings() } else { super::terms::bindings(&joined) };
+        (bindings <= max_bindings && joined.l.verify().is_empty()).then_some((c, joined))
     };
     readers.iter().map(inlined).collect()
 }
@@ -55,7 +65,8 @@ fn worth_it(pool: &Pool, node: &LoopNode, map: &Map, readers: &[usize]) -> bool 
             return false;
         }
         match &reader.l.kind {
-            LoopKind::Contract(_) | LoopKind::Attention(_) => is_view,
+            LoopKind::Contract(_) => is_view || follows_attention(pool, node, map),
+            LoopKind::Attention(a) => is_view || is_done_on_load(map, a),
             LoopKind::Row(r) => {
                 is_view || (readers.len() == 1 && arithmetic <= 8 * usize::from(r.phases.len() < 2) + 8)
             }
@@ -66,6 +77,20 @@ fn worth_it(pool: &Pool, node: &LoopNode, map: &Map, readers: &[usize]) -> bool 
             LoopKind::Update(_) => false,
         }
     })
+}
+
+/// Whether a producer reads what attention writes, which has no epilogue, and contractions can compute it.
+fn follows_attention(pool: &Pool, node: &LoopNode, map: &Map) -> bool {
+    let mut before = node.inputs.iter().filter_map(|t| pool.node(pool.producer(*t)?));
+    before.any(|n| matches!(&n.l.kind, LoopKind::Attention(a) if is_done_on_load(map, a)))
+}
+
+/// Whether attention can compute a producer wherever it reads the result.
+fn is_done_on_load(map: &Map, reader: &Attention) -> bool {
+    let s = reader.shape;
+    map.body.expr.cost() <= ON_LOAD.0
+        && map.body.loads.len() <= ON_LOAD.1
+        && s.queries.max(s.keys) <= ON_LOAD_LENGTH
 }
 
 /// The reader with the producer's expression in place of its reads; `None` where a read cannot be replaced.

@@ -51,7 +51,7 @@ fn candidate(pool: &Pool, y: usize, max_bindings: usize) -> Option<(usize, LoopN
 }
 
 /// Bindings of a contraction; an operand that several bodies read may be bound once as scalars and once as quadruples.
-fn bindings(node: &LoopNode) -> usize {
+pub(super) fn bindings(node: &LoopNode) -> usize {
     let readers = |operand: usize| {
         let bodies = node.l.bodies();
         bodies.iter().filter(|(body, _)| body.operands().contains(&operand)).count()

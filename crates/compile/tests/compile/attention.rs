@@ -1,10 +1,11 @@
 //! Attention in whole programs: packed projections are read in place, whatever the bindings.
 
+use crate::terms::compared;
 use griffinfly_compile::{Options, compile, loops};
 use griffinfly_ir::autodiff::gradients;
 use griffinfly_ir::graph::Graph;
 use griffinfly_ir::loops::Archetype;
-use griffinfly_ir::ops::AttentionOptions;
+use griffinfly_ir::ops::{AttentionOptions, RotaryStyle};
 use griffinfly_ir::target::Target;
 
 /// Grouped heads over one packed projection and an output projection, with the gradients of both weights.
@@ -46,4 +47,54 @@ fn gradients_with_a_bias_compile_for_eight_bindings() {
     assert!(most <= Some(8), "{most:?} bindings");
     let attention = program.dispatches.iter().filter(|d| d.instance.starts_with("attention")).count();
     assert_eq!(attention, 4);
+}
+
+/// Attention of rotated queries and keys over `s` positions, with its gradients.
+fn rotated(s: usize, style: RotaryStyle, rotated: usize) -> Graph {
+    let (heads, kv_heads, d, wide) = (2, 1, 8, 6);
+    let mut g = Graph::new();
+    let x = g.input("x", [s, wide]);
+    let tables = g.rotary_constants(s, rotated, 100.0);
+    let weights =
+        [("q", heads), ("k", kv_heads), ("v", kv_heads)].map(|(name, n)| (g.input(name, [n * d, wide]), n));
+    let projected = weights.map(|(w, n)| {
+        let y = g.matmul_with(x, w, [false, true]);
+        let y = g.split_axis(y, 0, &[1, s]);
+        g.split_axis(y, 2, &[n, d])
+    });
+    let [q, k] = [0, 1].map(|i| g.rotary_embedding(projected[i], tables, style));
+    let y = g.scaled_dot_product_attention(q, k, projected[2], &AttentionOptions::causal());
+    let loss = g.mul(y, y);
+    let loss = g.mean_all(loss);
+    g.output("y", y);
+    for (i, d) in
+        gradients(&mut g, loss, &weights.map(|w| w.0)).expect("differentiable").into_iter().enumerate()
+    {
+        g.output(&format!("d{i}"), d);
+    }
+    g
+}
+
+#[test]
+fn rotations_are_done_on_load() {
+    for (style, part) in
+        [(RotaryStyle::HalfSplit, 8), (RotaryStyle::HalfSplit, 4), (RotaryStyle::Interleaved, 8)]
+    {
+        let made = compared(&rotated(13, style, part));
+        let maps: Vec<_> = made.loops.iter().filter(|n| n.l.archetype() == Archetype::Map).collect();
+        let rotary =
+            |n: &&&griffinfly_compile::lower::LoopNode| n.labels.iter().any(|l| l.contains("rotary"));
+        assert_eq!(maps.iter().filter(rotary).count(), 0, "{style:?} {part}: {made}");
+    }
+}
+
+#[test]
+fn rotations_of_long_sequences_are_done_once() {
+    let of = |s: usize| {
+        let made = loops(&rotated(s, RotaryStyle::HalfSplit, 8), &Target::host(), &Options::default());
+        let made = made.expect("compiles");
+        made.loops.iter().filter(|n| n.l.archetype() == Archetype::Map).count()
+    };
+    // Queries and keys, and the gradients of both.
+    assert_eq!(of(513) - of(512), 4);
 }

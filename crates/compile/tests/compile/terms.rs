@@ -33,6 +33,12 @@ fn run(made: &LoopGraph, feeds: &Feeds) -> HashMap<String, Vec<u32>> {
 
 /// The contractions of a graph for a device with kernels, after comparison with the oracle.
 fn contractions(g: &Graph) -> Vec<Contract> {
+    let contract = |kind: &LoopKind| if let LoopKind::Contract(c) = kind { Some(c.clone()) } else { None };
+    compared(g).loops.iter().filter_map(|node| contract(&node.l.kind)).collect()
+}
+
+/// The loops of a graph for a device with kernels, after comparison with the oracle.
+pub(crate) fn compared(g: &Graph) -> LoopGraph {
     g.finish().expect("builds");
     let target = Target { max_bindings: 16, ..Target::minimal_vulkan() };
     let made = loops(g, &target, &Options::default()).expect("compiles");
@@ -45,8 +51,7 @@ fn contractions(g: &Graph) -> Vec<Contract> {
             assert!((x - y).abs() <= 2e-5 * (1.0 + y.abs()), "'{}' [{i}]: {x}, expected {y}", output.name);
         }
     }
-    let contract = |kind: &LoopKind| if let LoopKind::Contract(c) = kind { Some(c.clone()) } else { None };
-    made.loops.iter().filter_map(|node| contract(&node.l.kind)).collect()
+    made
 }
 
 /// Terms and sums of each contraction.

@@ -1,7 +1,7 @@
 //! Attention and its gradients.
 
 use super::harness::{Case, run, with_device};
-use crate::attention::{Problem, loops, problems};
+use crate::attention::{Problem, loops, problems, rotated, rotations};
 use griffinfly_compile::kernel::families::attention::{Geometry, realise_with};
 use griffinfly_compile::kernel::families::realise;
 use griffinfly_gpu::Device;
@@ -17,6 +17,20 @@ fn cases(problem: &Problem, target: &Target) -> Vec<Case> {
 fn attention_equals_the_interpreter() {
     with_device(|device| {
         let all: Vec<Case> = problems().iter().flat_map(|p| cases(p, device.target())).collect();
+        run(device, &all);
+    });
+}
+
+/// As hardware and as a software driver, in turn.
+#[test]
+fn attention_rotates_on_load() {
+    with_device(|device| {
+        let mut all = Vec::new();
+        for (number, (problem, pairs)) in rotations().into_iter().enumerate() {
+            let target = Target { is_hardware: number % 2 == 0, ..device.target().clone() };
+            let made = rotated(&problem, pairs).into_iter();
+            all.extend(made.map(|(name, l, operands)| Case::new(name, l, operands, |l| realise(l, &target))));
+        }
         run(device, &all);
     });
 }

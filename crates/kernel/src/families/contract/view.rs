@@ -6,7 +6,7 @@
 
 use griffinfly_ir::index::{Access, Atom, Bound, Domain, IndexExpr, Store};
 use griffinfly_ir::loops::{Body, Load};
-use griffinfly_ir::scalar::ScalarNode;
+use griffinfly_ir::scalar::{ScalarExpr, ScalarNode};
 use griffinfly_ir::types::TensorType;
 
 /// A body over three groups of axes.
@@ -72,12 +72,6 @@ impl View {
         self.body.loads.iter().all(|load| load.access.dynamic.is_none())
     }
 
-    /// Whether arithmetic looks at the axes.
-    fn has_index(&self) -> bool {
-        let index = |node: &ScalarNode| matches!(node, ScalarNode::Index(_) | ScalarNode::Within(_));
-        self.body.expr.nodes().iter().any(index)
-    }
-
     /// One coordinate per access: the element offset.
     fn flatten(&mut self) {
         for load in &mut self.body.loads {
@@ -94,7 +88,7 @@ impl View {
 
     /// The view with the axes of a group merged into one, if all addresses allow it.
     fn merged(&self, group: usize) -> Option<View> {
-        if self.groups[group].len() < 2 || self.has_index() {
+        if self.groups[group].len() < 2 {
             return None;
         }
         let mut groups = self.groups.clone();
@@ -109,7 +103,7 @@ impl View {
         let store = |store: &Store| Some(Store { result: store.result, coords: merge.all(&store.coords)? });
         let loads = self.body.loads.iter().map(load).collect::<Option<_>>()?;
         let stores = self.stores.iter().map(store).collect::<Option<_>>()?;
-        let body = Body { loads, expr: self.body.expr.clone() };
+        let body = Body { loads, expr: merge.arithmetic(&self.body.expr)? };
         Some(View { body, stores, groups, ..self.clone() })
     }
 
@@ -123,16 +117,16 @@ impl View {
     pub(in crate::families) fn allows_quads(&self, group: usize) -> bool {
         let Some(axis) = self.innermost(group) else { return false };
         let extent = self.groups[group].last().copied().unwrap_or(1);
-        let still = |bound: &Bound| steps(&bound.expr, axis).is_some_and(|s| s.slope == 0);
+        let even = |bound: &Bound| steps(&bound.expr, axis).is_some_and(|s| s.is_even(bound));
         let load = |load: &Load| {
             let offset = load.access.coords.iter().map(|c| steps(c, axis)).collect::<Option<Vec<_>>>();
             let shape = matches!(offset.as_deref(), Some([s]) if s.slope == 0 || s.is_quad());
-            shape && load.access.valid.iter().all(still)
+            shape && load.access.valid.iter().all(even)
         };
         let store = |store: &Store| matches!(store.coords.as_slice(), [c] if steps(c, axis).is_some_and(|s| s.is_quad()));
         let node = |node: &ScalarNode| match node {
             ScalarNode::Index(expr) => steps(expr, axis).is_some_and(|s| s.slope == 0),
-            ScalarNode::Within(bounds) => bounds.iter().all(still),
+            ScalarNode::Within(bounds) => bounds.iter().all(even),
             _ => true,
         };
         extent.is_multiple_of(4)
@@ -169,6 +163,11 @@ struct Steps {
 impl Steps {
     fn is_quad(self) -> bool {
         self.slope == 1 && self.aligned
+    }
+
+    /// Whether a bound on such values holds for all of a quadruple or for none.
+    fn is_even(self, bound: &Bound) -> bool {
+        self.slope == 0 || (self.is_quad() && bound.lo % 4 == 0 && bound.hi % 4 == 0)
     }
 }
 
@@ -207,6 +206,26 @@ struct Merge<'a> {
 impl Merge<'_> {
     fn all(&self, exprs: &[IndexExpr]) -> Option<Vec<IndexExpr>> {
         exprs.iter().map(|expr| self.expr(expr)).collect()
+    }
+
+    /// The same arithmetic where it looks at the axes.
+    fn arithmetic(&self, expr: &ScalarExpr) -> Option<ScalarExpr> {
+        let (mut merged, mut fits) = (ScalarExpr::new(), true);
+        let outputs = merged.graft(expr, expr.outputs(), &mut |merged, node, _| match node {
+            ScalarNode::Index(e) => {
+                let e = self.expr(e);
+                fits &= e.is_some();
+                e.map(|e| merged.index(e))
+            }
+            ScalarNode::Within(bounds) => {
+                let bounds: Option<Vec<Bound>> = bounds.iter().map(|bound| self.bound(bound)).collect();
+                fits &= bounds.is_some();
+                bounds.map(|bounds| merged.within(bounds))
+            }
+            _ => None,
+        });
+        merged.set_outputs(outputs);
+        fits.then_some(merged)
     }
 
     fn bound(&self, bound: &Bound) -> Option<Bound> {
