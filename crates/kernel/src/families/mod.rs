@@ -14,6 +14,7 @@ mod emit;
 mod map;
 mod row;
 mod scatter;
+pub mod tuned;
 mod update;
 
 pub use emit::limits;

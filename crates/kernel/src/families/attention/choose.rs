@@ -28,21 +28,33 @@ const LONG_CODE: u32 = 2450;
 /// No head, row or element, or heads too wide for the target's workgroup memory.
 pub fn choose(a: &Attention, target: &Target) -> Result<Geometry, KernelError> {
     let s = a.shape;
-    if s.of_scores().iter().chain([&s.width]).any(|n| *n == 0) {
-        return Err(unsupported("attention", format!("empty extents {s:?}")));
-    }
-    let mut fitting = Geometry::all().into_iter().filter(|g| g.fits(a, target));
-    let best = if target.is_hardware {
-        fitting.min_by_key(|g| estimate(*g, a, target))
-    } else {
-        let rank =
-            |g: &Geometry| SOFTWARE.iter().position(|[r, c, h, w]| *g == Geometry::new(*r, *c, *h, *w));
-        fitting.by_ref().filter(|g| rank(g).is_some()).min_by_key(rank)
-    };
-    best.ok_or_else(|| {
+    ranked(a, target, 1)?.into_iter().next().ok_or_else(|| {
         let bytes = target.max_workgroup_bytes;
         unsupported("attention", format!("heads of {} elements in {bytes} bytes of memory", s.width))
     })
+}
+
+/// Up to `most` geometries for a loop on a target, the default one first, then by estimated time. On software drivers there are few: what
+/// compiles slowly is not among them.
+///
+/// # Errors
+/// No head, row or element.
+pub fn ranked(a: &Attention, target: &Target, most: usize) -> Result<Vec<Geometry>, KernelError> {
+    let s = a.shape;
+    if s.of_scores().iter().chain([&s.width]).any(|n| *n == 0) {
+        return Err(unsupported("attention", format!("empty extents {s:?}")));
+    }
+    let mut fitting: Vec<Geometry> = Geometry::all().into_iter().filter(|g| g.fits(a, target)).collect();
+    if target.is_hardware {
+        fitting.sort_by_cached_key(|g| estimate(*g, a, target));
+    } else {
+        let rank =
+            |g: &Geometry| SOFTWARE.iter().position(|[r, c, h, w]| *g == Geometry::new(*r, *c, *h, *w));
+        fitting.retain(|g| rank(g).is_some());
+        fitting.sort_by_key(rank);
+    }
+    fitting.truncate(most);
+    Ok(fitting)
 }
 
 /// What a subgroup does for one tile, in instructions.

@@ -31,7 +31,7 @@ mod tile;
 #[cfg(test)]
 mod tests;
 
-pub use choose::choose;
+pub use choose::{choose, ranked};
 pub use geometry::Geometry;
 
 use super::contract::point::{Buffers, Sight};

@@ -45,7 +45,7 @@ impl Choice {
     }
 
     /// Parts that the last workgroup adds, as far as that pays.
-    fn split(tiling: Tiling, split: u32) -> Choice {
+    pub(super) fn split(tiling: Tiling, split: u32) -> Choice {
         let pays = split > 1 && tiling.is_staged() && split * tiling.bm * tiling.bn <= MOST_JOINED;
         Choice { tiling, split, merge: if pays { Merge::Last } else { Merge::Dispatch } }
     }
@@ -110,7 +110,7 @@ pub fn choose_among(contract: &Contract, target: &Target, classes: &[NumericClas
 }
 
 /// What the choice depends on.
-struct Size {
+pub(super) struct Size {
     batch: u64,
     m: u64,
     n: u64,
@@ -122,7 +122,7 @@ struct Size {
 }
 
 impl Size {
-    fn of(contract: &Contract) -> Size {
+    pub(super) fn of(contract: &Contract) -> Size {
         let [batch, m, n, _] = contract.sizes().map(|size| size as u64);
         let (mut k, mut rights, mut now) = (0, 1, 0);
         let mut before = None;
@@ -145,7 +145,7 @@ impl Size {
     }
 
     /// Whether the register tiles of all sums and the tiles of all factors fit.
-    fn allows(&self, tiling: &Tiling, target: &Target) -> bool {
+    pub(super) fn allows(&self, tiling: &Tiling, target: &Target) -> bool {
         let registers = tiling.tm * tiling.tn * self.sums;
         tiling.fits(target, &target.numeric_classes)
             && tiling.bytes_with(self.rights.max(self.sums), target) <= target.max_workgroup_bytes
@@ -157,7 +157,7 @@ impl Size {
     }
 
     /// Parts with products enough for a workgroup.
-    fn most_parts(&self, tiling: &Tiling) -> u32 {
+    pub(super) fn most_parts(&self, tiling: &Tiling) -> u32 {
         let most = (self.k / LEAST_PART.max(tiling.bk.into())).clamp(1, MOST_PARTS);
         u32::try_from(most).unwrap_or(1)
     }
@@ -172,13 +172,13 @@ impl Size {
 /// What a tiling costs: microseconds of a workgroup for one tile of products, when it has its compute unit for itself and when
 /// it shares it with others. Measured on an H200; elsewhere their proportions matter.
 #[derive(Clone, Copy)]
-struct Rate {
-    tiling: Tiling,
-    alone: f64,
-    shared: f64,
+pub(super) struct Rate {
+    pub(super) tiling: Tiling,
+    pub(super) alone: f64,
+    pub(super) shared: f64,
 }
 
-const RATES: [Rate; 5] = [
+pub(super) const RATES: [Rate; 5] = [
     Rate { tiling: Tiling::LARGE_DOUBLE, alone: 1.8, shared: 2.1 },
     Rate { tiling: Tiling::MIDDLE_DOUBLE, alone: 0.5, shared: 0.62 },
     Rate { tiling: Tiling::MIDDLE_8X4, alone: 0.67, shared: 0.55 },
@@ -198,7 +198,7 @@ const MATRIX_RATES: [([u32; 3], f64, f64); 7] = [
 ];
 
 /// The rates of all tilings for matrix units.
-fn matrix_rates() -> impl Iterator<Item = Rate> {
+pub(super) fn matrix_rates() -> impl Iterator<Item = Rate> {
     let rate = |tiling: &Tiling| {
         let block = [tiling.bm, tiling.bn, tiling.bk];
         let (_, alone, shared) = MATRIX_RATES.into_iter().find(|(size, ..)| *size == block)?;
@@ -222,7 +222,7 @@ const DEVICE_SUMS: f64 = 700_000.0;
 
 impl Rate {
     /// Estimated microseconds of a problem.
-    fn time(&self, size: &Size, split: u32, units: u64) -> f64 {
+    pub(super) fn time(&self, size: &Size, split: u32, units: u64) -> f64 {
         let t = self.tiling;
         let part = size.k.div_ceil(split.into()).next_multiple_of(t.bk.into());
         let parts = size.k.div_ceil(part);

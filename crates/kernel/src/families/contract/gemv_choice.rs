@@ -29,12 +29,17 @@ const INVOCATION: [u64; 2] = [5, 2];
 
 /// The tiling, if one with lanes is best.
 pub(super) fn choose(contract: &Contract, target: &Target) -> Option<Tiling> {
+    ranked(contract, target).first().copied()
+}
+
+/// All tilings with lanes, better ones first, if the best tiling is one of them.
+pub(super) fn ranked(contract: &Contract, target: &Target) -> Vec<Tiling> {
     let [batch, m, n, k] = contract.sizes().map(|size| size as u64);
     let (few_rows, few, many) = (m <= n, m.min(n), m.max(n));
     let fits = few <= VERY_FEW || (few <= FEW && many.saturating_mul(k) <= SMALL);
     let is_plain = [&contract.a, &contract.b].into_iter().all(is_plain);
     if !fits || !is_plain || !(LEAST_PRODUCTS..=MOST_PRODUCTS).contains(&k) {
-        return None;
+        return Vec::new();
     }
     let (large, rows) =
         if few_rows { (&contract.b, contract.n.len()) } else { (&contract.a, contract.m.len()) };
@@ -56,7 +61,9 @@ pub(super) fn choose(contract: &Contract, target: &Target) -> Option<Tiling> {
             && t.fits(target, &target.numeric_classes)
             && (t.has_few_rows() == few_rows || t.bm == t.bn)
     };
-    Tiling::all().iter().filter(suits).min_by_key(cost).copied()
+    let mut all: Vec<Tiling> = Tiling::all().iter().filter(suits).copied().collect();
+    all.sort_by_key(|tiling| cost(&tiling));
+    all
 }
 
 /// Whether every load is inside its tensor: the taps of convolutions were not measured.

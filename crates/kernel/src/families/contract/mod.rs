@@ -9,6 +9,7 @@
 //! | module | owns |
 //! |---|---|
 //! | `tiling`, `choose` | the closed table of tilings, the choice among them |
+//! | `candidates` | choices as text, and those worth measuring |
 //! | `view` | bodies with flat addresses and merged axes; which can be evaluated four points at a time |
 //! | `point` | evaluation of a body at one or four points; bindings |
 //! | `problem` | a contraction on a target: views, sizes, parameter words, position of a tile |
@@ -22,6 +23,7 @@
 //! the end are never stored, products past the end are zero in both factors; every address is inside its tensor. The
 //! order of summation is fixed: products in order within a part (and within quadruples of rows unchanged), parts in order.
 
+mod candidates;
 mod choose;
 mod direct;
 mod finish;
@@ -41,6 +43,7 @@ pub(super) mod view;
 #[cfg(test)]
 mod tests;
 
+pub use candidates::{candidates, parse};
 pub use choose::{Choice, Merge, choices, choose, choose_among};
 pub use tiling::{Staging, Tiling};
 
