@@ -16,6 +16,7 @@ pub mod memory;
 pub mod program;
 pub mod rewrite;
 pub mod schedule;
+pub mod tuning;
 
 pub use error::CompileError;
 /// The kernel crate, for devices: the host twins of its scalar functions, and what tests build kernels with.
@@ -23,6 +24,7 @@ pub use griffinfly_kernel as kernel;
 
 use griffinfly_ir::graph::{Graph, Region};
 use griffinfly_ir::target::{Contract, Target};
+use griffinfly_kernel::families::tuned::Choices;
 use lower::LoopGraph;
 use program::Program;
 
@@ -39,6 +41,8 @@ pub struct Options {
     pub memory: memory::Mode,
     /// Most bytes of all arenas together, one copy of those that exist once per step in flight.
     pub budget: Option<u64>,
+    /// Choices of kernels by problem; what has no entry here gets the default of its family.
+    pub choices: Choices,
 }
 
 impl Default for Options {
@@ -49,6 +53,7 @@ impl Default for Options {
             rewrite: true,
             memory: memory::Mode::Speed,
             budget: None,
+            choices: Choices::new(),
         }
     }
 }

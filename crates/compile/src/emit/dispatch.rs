@@ -2,6 +2,7 @@
 
 use super::place::Placement;
 use super::temporaries::Steps;
+use crate::Options;
 use crate::error::CompileError;
 use crate::fuse::update::{self, Lane, UpdateGroup};
 use crate::lower::{LoopNode, Phase, TensorId};
@@ -11,7 +12,8 @@ use crate::program::{
 use crate::schedule::Schedule;
 use griffinfly_ir::layout::aligned;
 use griffinfly_ir::loops::Loop;
-use griffinfly_ir::target::{Backend, Contract, NumericClass, Target};
+use griffinfly_ir::target::{Backend, NumericClass, Target};
+use griffinfly_kernel::families::tuned::{self, Choices};
 use griffinfly_kernel::families::{self, Instance, Realisation, Slot};
 use griffinfly_kernel::{print, spirv};
 use std::collections::HashMap;
@@ -54,7 +56,7 @@ pub(super) struct Emitted {
 pub(super) fn pieces(
     schedule: &Schedule,
     target: &Target,
-    contract: Contract,
+    options: &Options,
 ) -> Result<Vec<Piece>, CompileError> {
     let mut grouped = vec![false; schedule.graph.loops.len()];
     let mut out = Vec::new();
@@ -71,25 +73,25 @@ pub(super) fn pieces(
     }
     for (i, node) in schedule.graph.loops.iter().enumerate().filter(|(i, _)| !grouped[*i]) {
         let (section, level) = schedule.place[i];
-        let classes = contract.classes(node.phase != Phase::Forward);
+        let classes = options.contract.classes(node.phase != Phase::Forward);
         let labels: Vec<String> = node.labels.iter().cloned().collect();
-        let realisation = realise(&node.l, (target, classes), &labels)?;
+        let realisation = realise(&node.l, (target, classes, &options.choices), &labels)?;
         out.push(Piece { what: What::Single(i), section, level, labels, realisation });
     }
     out.sort_by_key(|p| p.level);
     Ok(out)
 }
 
-/// Kernels of a loop, whose contractions may use the given numeric classes.
+/// Kernels of a loop, whose contractions may use the given numeric classes, as the choices say.
 fn realise(
     l: &Loop,
-    (target, classes): (&Target, &[NumericClass]),
+    (target, classes, choices): (&Target, &[NumericClass], &Choices),
     labels: &[String],
 ) -> Result<Realisation, CompileError> {
     if target.backend == Backend::Host {
         return Ok(Realisation::default());
     }
-    families::realise_among(l, target, classes).map_err(|source| CompileError::Kernel {
+    tuned::realise_by(l, target, classes, choices).map_err(|source| CompileError::Kernel {
         archetype: format!("{:?}", l.archetype()),
         label: labels.join(", "),
         source,
@@ -122,7 +124,8 @@ pub(super) fn emit(
             What::Group(g) => {
                 for (l, memory) in windows(&schedule.groups[*g], schedule, placement) {
                     let source = LoopId(loops.len() as u32);
-                    let realisation = realise(&l, (target, &[NumericClass::F32]), &piece.labels)?;
+                    let realisation =
+                        realise(&l, (target, &[NumericClass::F32], &Choices::new()), &piece.labels)?;
                     let piece = Piece { realisation, ..piece.clone() };
                     e.dispatch(&piece, source, &l, &Memory { places: memory, scratch: &[], counters: None })?;
                     loops.push(l);
@@ -194,7 +197,7 @@ impl Emitter<'_> {
         }
         for instance in &piece.realisation.dispatches {
             let kernel = self.kernels.add(instance, self.target)?;
-            let accesses = self.kernels.all[kernel.index()].bindings.clone();
+            let accesses = self.kernels.accesses(kernel).to_vec();
             let bindings = instance.bindings.iter().zip(accesses).map(|(s, a)| bind(*s, a)).collect();
             let (parameters, groups) = (instance.parameters.clone(), instance.groups);
             let work = Work::Kernel { kernel, parameters, groups };
@@ -249,13 +252,14 @@ fn windows(group: &UpdateGroup, schedule: &Schedule, placement: &Placement) -> V
 
 /// Distinct kernels by their code.
 #[derive(Default)]
-struct Kernels {
+pub(super) struct Kernels {
     all: Vec<Kernel>,
     by_code: HashMap<String, KernelId>,
 }
 
 impl Kernels {
-    fn add(&mut self, instance: &Instance, target: &Target) -> Result<KernelId, CompileError> {
+    /// The kernel of an instance, which is new or has the code of an earlier one.
+    pub(super) fn add(&mut self, instance: &Instance, target: &Target) -> Result<KernelId, CompileError> {
         let k = &instance.kernel;
         let wgsl = print::wgsl(k, &print::PrintOptions::default());
         if let Some(id) = self.by_code.get(&wgsl) {
@@ -283,8 +287,13 @@ impl Kernels {
         Ok(id)
     }
 
+    /// How a kernel uses its bindings.
+    pub(super) fn accesses(&self, kernel: KernelId) -> &[BindingAccess] {
+        &self.all[kernel.index()].bindings
+    }
+
     /// Translates all kernels to SPIR-V on several threads.
-    fn compile(mut self) -> Result<Vec<Kernel>, CompileError> {
+    pub(super) fn compile(mut self) -> Result<Vec<Kernel>, CompileError> {
         let workers = std::thread::available_parallelism().map_or(1, usize::from).min(self.all.len().max(1));
         let share = self.all.len().div_ceil(workers).max(1);
         let results: Vec<Result<(), CompileError>> = std::thread::scope(|scope| {

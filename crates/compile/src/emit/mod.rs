@@ -2,15 +2,17 @@
 //!
 //! `place` gives every tensor that outlives a step its bytes, `dispatch` makes kernels (or host loops) of the loops, `order`
 //! finds which dispatches must come after which, `temporaries` gives what is left its bytes and orders the dispatches, and
-//! `levels` groups them by the byte ranges they touch. The finished program passes its own verifier before it is returned.
+//! `levels` groups them by the byte ranges they touch; `single` makes the program of one loop alone. The finished program passes its own verifier before it is returned.
 
 mod dispatch;
 mod levels;
 mod order;
 mod place;
+mod single;
 mod temporaries;
 
 pub(crate) use levels::conflict;
+pub(crate) use single::single;
 
 use crate::Options;
 use crate::error::CompileError;
@@ -25,7 +27,7 @@ use place::Placement;
 /// # Errors
 /// A tensor over a limit of the target, a loop no kernel of the target runs, a fault the program verifier finds.
 pub(crate) fn run(schedule: &Schedule, target: &Target, options: &Options) -> Result<Program, CompileError> {
-    let pieces = dispatch::pieces(schedule, target, options.contract)?;
+    let pieces = dispatch::pieces(schedule, target, options)?;
     let mut placement = place::run(schedule, &pieces, target)?;
     let dispatch::Emitted { kernels, loops, steps } = dispatch::emit(schedule, pieces, &placement, target)?;
     let (steps, memory) = temporaries::run(schedule, &mut placement, steps, target, options)?;

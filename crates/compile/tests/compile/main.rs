@@ -15,3 +15,4 @@ mod rules;
 mod scaling;
 mod targets;
 mod terms;
+mod tuning;
