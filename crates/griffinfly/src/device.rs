@@ -1,6 +1,8 @@
 //! Which device to use. The handle is shared: cloning it gives the same device.
 
 use crate::error::Error;
+use crate::tune;
+use griffinfly_compile::kernel::families::tuned::Choices;
 use griffinfly_gpu::vulkan::{self, Selector};
 use griffinfly_gpu::{DeviceInfo, host};
 use griffinfly_ir::target::Target;
@@ -9,9 +11,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// A device that programs run on.
+/// A device that programs run on, with the choices of kernels that were measured on it.
 #[derive(Clone)]
-pub struct Device(Arc<dyn griffinfly_gpu::Device>);
+pub struct Device {
+    backend: Arc<dyn griffinfly_gpu::Device>,
+    choices: Arc<Choices>,
+}
 
 /// How a device is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +57,7 @@ impl Device {
         let hardware = |a: &vulkan::AdapterInfo| a.kind.is_hardware() && a.unusable.is_none();
         match vulkan::enumerate() {
             Ok(adapters) if adapters.iter().any(hardware) => match vulkan::open(&Selector::HardwareOnly) {
-                Ok(device) => Ok(Device(device)),
+                Ok(device) => Ok(Device::tuned(device)),
                 Err(reason) => {
                     tracing::warn!(%reason, "the GPU does not open, using the host");
                     Ok(Device::host())
@@ -69,7 +74,7 @@ impl Device {
     /// The CPU.
     #[must_use]
     pub fn host() -> Device {
-        Device(host::open())
+        Device::from_backend(host::open())
     }
 
     /// The first usable Vulkan device, hardware before software.
@@ -77,7 +82,7 @@ impl Device {
     /// # Errors
     /// No loader, no driver, no usable device.
     pub fn vulkan() -> Result<Device, Error> {
-        Ok(Device(vulkan::open(&Selector::Best)?))
+        Ok(Device::tuned(vulkan::open(&Selector::Best)?))
     }
 
     /// A device by choice.
@@ -92,10 +97,30 @@ impl Device {
         }
     }
 
-    /// A device opened through [`crate::gpu`] with options of its own.
+    /// A device opened through [`crate::gpu`] with options of its own, and the default choices of kernels.
     #[must_use]
-    pub fn from_backend(device: Arc<dyn griffinfly_gpu::Device>) -> Device {
-        Device(device)
+    pub fn from_backend(backend: Arc<dyn griffinfly_gpu::Device>) -> Device {
+        Device { backend, choices: Arc::default() }
+    }
+
+    /// With the table that applies to it.
+    fn tuned(backend: Arc<dyn griffinfly_gpu::Device>) -> Device {
+        let choices = tune::applicable(backend.info());
+        Device { backend, choices: Arc::new(choices) }
+    }
+
+    /// This device with other choices of kernels for the programs compiled from now on; with [`Choices::new`] every loop gets
+    /// the default of its family. Weights remember the handle they were made with.
+    #[must_use]
+    pub fn with_choices(&self, choices: Choices) -> Device {
+        Device { backend: self.backend.clone(), choices: Arc::new(choices) }
+    }
+
+    /// The choices of kernels for programs compiled for this handle: those of a table measured on this machine, or of one that
+    /// comes with the library, or none.
+    #[must_use]
+    pub fn choices(&self) -> &Arc<Choices> {
+        &self.choices
     }
 
     /// Every device of this machine.
@@ -119,25 +144,25 @@ impl Device {
     /// What the device says about itself.
     #[must_use]
     pub fn info(&self) -> &DeviceInfo {
-        self.0.info()
+        self.backend.info()
     }
 
     /// What programs for it are compiled for.
     #[must_use]
     pub fn target(&self) -> &Target {
-        self.0.target()
+        self.backend.target()
     }
 
     /// The device behind the handle.
     #[must_use]
     pub fn backend(&self) -> &Arc<dyn griffinfly_gpu::Device> {
-        &self.0
+        &self.backend
     }
 
     /// Whether both handles are the same device.
     #[must_use]
     pub fn is(&self, other: &Device) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.backend, &other.backend)
     }
 }
 

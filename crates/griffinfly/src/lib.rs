@@ -32,6 +32,7 @@
 //! | `tensors`, `weights`, `checkpoint` | named tensors in device memory; parameters; files |
 //! | `inputs`, `outputs`, `runner` | what goes in and out of a step, checked; a program bound to memory |
 //! | [`profile`] | where the time of a step goes |
+//! | [`tune`] | which kernels are fastest, by measurement, and tables of it |
 //! | `model_state` | running averages on their way from trainers to sessions |
 //! | `session`, `trainer` | the two things users run |
 //! | [`data`], [`models`] | the embedded digits; the model of the demo and known architectures |
@@ -59,6 +60,7 @@ mod runner;
 mod session;
 mod tensors;
 mod trainer;
+pub mod tune;
 mod weights;
 
 pub use checkpoint::CheckpointFault;
@@ -66,6 +68,7 @@ pub use definition::{GraphExt, InferenceGraph, TrainingGraph};
 pub use device::{Device, DeviceChoice, DeviceListing};
 pub use error::Error;
 pub use griffinfly_compile as compile;
+pub use griffinfly_compile::kernel::families::tuned::Choices;
 pub use griffinfly_compile::memory::Mode as MemoryMode;
 pub use griffinfly_gpu as gpu;
 pub use griffinfly_import as import;

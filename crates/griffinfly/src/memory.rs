@@ -2,6 +2,7 @@
 
 use crate::device::Device;
 use crate::error::Error;
+use griffinfly_compile::kernel::families::tuned::Choices;
 use griffinfly_compile::memory::Mode;
 use griffinfly_compile::program::{ArenaId, Program};
 use griffinfly_compile::{Options, compile};
@@ -60,27 +61,45 @@ impl From<Contract> for Settings {
     }
 }
 
-impl Settings {
+/// How a program is compiled: the settings, and the choices of kernels.
+#[derive(Clone)]
+pub(crate) struct Plan {
+    pub(crate) settings: Settings,
+    pub(crate) choices: Arc<Choices>,
+}
+
+impl Plan {
+    /// With the choices that were measured on the device.
+    pub(crate) fn new(settings: Settings, device: &Device) -> Plan {
+        Plan { settings, choices: device.choices().clone() }
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        let Settings { memory: Memory { mode: memory, budget }, contract } = self.settings;
+        let choices = Choices::clone(&self.choices);
+        Options { memory, budget, contract, choices, ..Options::default() }
+    }
+
     /// Compiles a graph for a device.
-    pub(crate) fn compile(self, graph: &Graph, device: &Device) -> Result<Arc<Program>, Error> {
-        let Memory { mode: memory, budget } = self.memory;
-        let options = Options { memory, budget, contract: self.contract, ..Options::default() };
-        Ok(Arc::new(compile(graph, device.target(), &options)?))
+    pub(crate) fn compile(&self, graph: &Graph, device: &Device) -> Result<Arc<Program>, Error> {
+        Ok(Arc::new(compile(graph, device.target(), &self.options())?))
     }
 
     /// Makes an executor of a program compiled so, or, where the device has no room for it, of a smaller one.
     pub(crate) fn instantiate(
-        self,
+        &self,
         graph: &Graph,
         program: Arc<Program>,
         device: &Device,
         bound: &[(ArenaId, Arc<dyn Buffer>)],
     ) -> Result<Box<dyn Executor>, Error> {
         let taken = program.memory.physical_bytes;
+        let memory = self.settings.memory;
         match device.backend().instantiate(program, bound) {
-            Err(GpuError::OutOfMemory { what, bytes }) if self.memory.mode == Mode::Speed => {
-                let memory = Memory { mode: Mode::Memory, ..self.memory };
-                let smaller = Settings { memory, ..self }.compile(graph, device)?;
+            Err(GpuError::OutOfMemory { what, bytes }) if memory.mode == Mode::Speed => {
+                let memory = Memory { mode: Mode::Memory, ..memory };
+                let settings = Settings { memory, ..self.settings };
+                let smaller = Plan { settings, ..self.clone() }.compile(graph, device)?;
                 if smaller.memory.physical_bytes >= taken {
                     return Err(GpuError::OutOfMemory { what, bytes }.into());
                 }

@@ -7,7 +7,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::id_flag::IdFlag;
 use crate::inputs::{self, Input, Slot};
-use crate::memory::Settings;
+use crate::memory::Plan;
 use crate::model_state::Following;
 use crate::outputs::{Data, Output, Outputs};
 use crate::profile::{Profile, Timings};
@@ -58,12 +58,12 @@ impl Runner {
         graph: &Graph,
         weights: &Weights,
         scalars: &[&str],
-        settings: Settings,
+        plan: &Plan,
     ) -> Result<Runner, Error> {
         let start = Instant::now();
         check_parameters(graph, weights)?;
         let device = weights.device();
-        let program = settings.compile(graph, device)?;
+        let program = plan.compile(graph, device)?;
         check_places(&program, weights)?;
         let (state, owned) = state(&program, device)?;
         let mut bound = owned;
@@ -72,7 +72,7 @@ impl Runner {
                 bound.push((ArenaId(i as u32), buffer.clone()));
             }
         }
-        let executor = settings.instantiate(graph, program, device, &bound)?;
+        let executor = plan.instantiate(graph, program, device, &bound)?;
         let program = executor.program().clone();
         let id_flag = IdFlag::find(&program, &bound);
         let hidden = id_flag.as_ref().map(IdFlag::output);

@@ -5,7 +5,7 @@ use crate::definition::InferenceGraph;
 use crate::device::Device;
 use crate::error::Error;
 use crate::inputs::Input;
-use crate::memory::Settings;
+use crate::memory::{Plan, Settings};
 use crate::outputs::Outputs;
 use crate::profile::Profile;
 use crate::runner::Runner;
@@ -19,7 +19,7 @@ use std::time::Duration;
 pub struct Session {
     graph: InferenceGraph,
     runner: Runner,
-    settings: Settings,
+    plan: Plan,
     seed: u64,
     /// Runs so far.
     runs: u64,
@@ -55,9 +55,13 @@ impl Session {
         weights: &Weights,
         settings: impl Into<Settings>,
     ) -> Result<Session, Error> {
-        let settings = settings.into();
-        let runner = Runner::new(graph.graph(), weights, &[], settings)?;
-        Ok(Session { graph, runner, settings, seed: 0, runs: 0 })
+        Session::planned(graph, weights, Plan::new(settings.into(), weights.device()))
+    }
+
+    /// The same, with choices of kernels besides.
+    pub(crate) fn planned(graph: InferenceGraph, weights: &Weights, plan: Plan) -> Result<Session, Error> {
+        let runner = Runner::new(graph.graph(), weights, &[], &plan)?;
+        Ok(Session { graph, runner, plan, seed: 0, runs: 0 })
     }
 
     /// A session for other input dimensions over the same weights, with the same seed and settings. State
@@ -67,7 +71,7 @@ impl Session {
     /// Unknown inputs, operations that do not fit the new shapes, and as [`Session::new`].
     pub fn rebind(&self, shapes: &[(&str, &[usize])]) -> Result<Session, Error> {
         let graph = self.graph.rebind(shapes)?;
-        let mut other = Session::with_settings(graph, self.runner.weights(), self.settings)?;
+        let mut other = Session::planned(graph, self.runner.weights(), self.plan.clone())?;
         other.runner.adopt(&self.runner)?;
         Ok(Session { seed: self.seed, ..other })
     }

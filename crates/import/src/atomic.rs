@@ -14,10 +14,10 @@ use crate::ImportError;
 const NAMES: u32 = 1000;
 
 /// Puts what `fill` writes at `path`.
-pub(crate) fn replace(
-    path: &Path,
-    fill: &mut dyn FnMut(&mut File) -> io::Result<()>,
-) -> Result<(), ImportError> {
+///
+/// # Errors
+/// No such directory, no permission, something at the path that is no file, a full disk; then the path holds what it held.
+pub fn replace(path: &Path, fill: &mut dyn FnMut(&mut File) -> io::Result<()>) -> Result<(), ImportError> {
     let failed = |step| move |source| ImportError::Unwritable { path: path.to_owned(), step, source };
     let before = previous(path)?;
     let (temporary, mut file) = create_beside(path)?;

@@ -4,6 +4,7 @@
 //! the numbers. Invariants: no input can panic, and no failure leaves a half-written file behind.
 //!
 //! * [`safetensors`]: the format in which checkpoints are kept.
+//! * [`replace`]: any file, as a whole or not at all.
 
 mod atomic;
 mod error;
@@ -11,4 +12,5 @@ pub mod safetensors;
 #[cfg(test)]
 mod scratch;
 
+pub use atomic::replace;
 pub use error::ImportError;

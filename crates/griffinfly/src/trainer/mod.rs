@@ -16,7 +16,7 @@ use crate::definition::{LOSS, TrainingGraph};
 use crate::device::Device;
 use crate::error::Error;
 use crate::inputs::{Feed, Input};
-use crate::memory::Settings;
+use crate::memory::{Plan, Settings};
 use crate::outputs::Outputs;
 use crate::profile::Profile;
 use crate::runner::{Checked, Runner};
@@ -90,7 +90,8 @@ impl Trainer {
         if !attached.unreached.is_empty() {
             tracing::warn!(parameters = ?attached.unreached, "the loss does not depend on some parameters");
         }
-        let runner = Runner::new(&training, weights, &SCALARS, settings.into())?;
+        let plan = Plan::new(settings.into(), weights.device());
+        let runner = Runner::new(&training, weights, &SCALARS, &plan)?;
         let externals = &runner.program().externals;
         let is_loss =
             |e: &griffinfly_compile::program::External| e.kind == ExternalKind::Output && e.name == LOSS;
