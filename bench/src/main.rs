@@ -7,6 +7,7 @@
 //! * `plan`: bytes and dispatches of the workloads in both memory modes.
 //! * `profile`: each dispatch of the workloads with its time.
 //! * `micro`: single operations of the workloads, beside the reference's where its record is given.
+//! * `tune`: which kernels are fastest for the workloads, as the table that comes with the library.
 //! * `demo`: the training step of the demo's digits classifier: preparation time (construction + first step - median step),
 //!   step time, host work per step (submit to return), dispatches, pipelines, levels and plan bytes.
 //!
@@ -31,6 +32,7 @@ mod profile;
 mod record;
 #[cfg(test)]
 mod small;
+mod tune;
 mod workload;
 mod write;
 
@@ -61,6 +63,8 @@ enum Verb {
     Profile(profile::Arguments),
     /// Times single operations of the workloads on the device.
     Micro(micro::Arguments),
+    /// Which kernels are fastest for the workloads, as a table.
+    Tune(tune::Arguments),
     /// The digits classifier's training step.
     Demo(demo::Arguments),
 }
@@ -75,6 +79,7 @@ fn main() -> ExitCode {
         Verb::Plan(arguments) => plan::run(&arguments),
         Verb::Profile(arguments) => profile::run(&arguments),
         Verb::Micro(arguments) => micro::run(&arguments),
+        Verb::Tune(arguments) => tune::run(&arguments),
         Verb::Demo(arguments) => demo::run(&arguments).map_err(Into::into),
     };
     match result {

@@ -7,6 +7,7 @@ mod devices;
 mod inspect;
 mod output;
 mod profile;
+mod tune;
 
 use clap::{Parser, Subcommand};
 use griffinfly::DeviceChoice;
@@ -30,6 +31,8 @@ enum Verb {
     Inspect(inspect::Arguments),
     /// Show where the time of a step of a built-in model goes.
     Profile(profile::Arguments),
+    /// Measure which kernels are fastest for a built-in model, and keep the choice for this device.
+    Tune(tune::Arguments),
 }
 
 /// The device of a command.
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Verb::Devices(arguments) => devices::run(arguments),
         Verb::Inspect(arguments) => inspect::run(arguments),
         Verb::Profile(arguments) => profile::run(arguments),
+        Verb::Tune(arguments) => tune::run(arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

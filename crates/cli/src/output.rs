@@ -13,6 +13,12 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     out.flush()
 }
 
+/// Writes a line of progress to standard error.
+pub(crate) fn note(line: &str) {
+    // There is nowhere left to report to.
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
 /// Writes an error and its causes to standard error.
 pub(crate) fn complain(error: &dyn Error) {
     let mut text = format!("error: {error}\n");
