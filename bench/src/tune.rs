@@ -5,8 +5,8 @@
 
 use crate::bundle::Bundle;
 use crate::error::BenchError;
-use crate::measure::input;
-use crate::record::Phase;
+use crate::measure::{contract, input};
+use crate::record::{Phase, Precision};
 use crate::workload::{Name, Shape, Size, names};
 use griffinfly::tune::{Event, Limits, Report, Subject, Table, Tuner};
 use griffinfly::{Choices, Device, DeviceChoice, Input, Weights};
@@ -30,9 +30,15 @@ pub(crate) struct Arguments {
     /// auto (a hardware GPU) or vulkan (any driver).
     #[arg(long, default_value = "auto")]
     device: DeviceChoice,
+    /// strict or fast.
+    #[arg(long, value_enum, default_value = "strict")]
+    precision: Precision,
     /// Seconds for all cells together; each gets its part of what is left.
     #[arg(long, default_value_t = 600)]
     budget: u64,
+    /// Candidates per problem.
+    #[arg(long, default_value_t = 14)]
+    candidates: usize,
     /// Revision of the repository, to be noted in the table.
     #[arg(long)]
     revision: Option<String>,
@@ -114,7 +120,8 @@ fn cell(
         Ok(device.with_choices(begin(arguments, &device)))
     };
     let mut progress = |event: &Event| eprintln!("  {event}");
-    let limits = Limits { budget, ..Limits::default() };
+    let limits = Limits { budget, candidates: arguments.candidates, ..Limits::default() };
     let mut tuner = Tuner::new(&open, limits, &mut progress).with_file(&arguments.out, origin(arguments));
-    Ok(tuner.run(&Subject { graph: &graph, inputs: &given, weights: &weights })?)
+    let contract = contract(arguments.precision)?;
+    Ok(tuner.run(&Subject { graph: &graph, contract, inputs: &given, weights: &weights })?)
 }

@@ -4,7 +4,7 @@
 use crate::inspect::Model;
 use crate::{DeviceArgument, Failure, output};
 use griffinfly::tune::{Event, Limits, Report, Subject, Tuner};
-use griffinfly::{Device, Feed, Input, Weights, data, models};
+use griffinfly::{Contract, Device, Feed, Input, Weights, data, models};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -51,7 +51,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(file) = &arguments.out {
         tuner = tuner.with_file(file, "griffinfly tune");
     }
-    let report = tuner.run(&Subject { graph: &graph, inputs: &inputs, weights: &weights })?;
+    let report = tuner.run(&Subject {
+        graph: &graph,
+        contract: Contract::Strict,
+        inputs: &inputs,
+        weights: &weights,
+    })?;
     let text = if arguments.json { serde_json::to_string(&report)? } else { shown(&report) };
     output::print(&text)?;
     match report.problems {

@@ -36,7 +36,6 @@ impl Memory {
     pub fn first() -> Memory {
         Memory { mode: Mode::Memory, budget: None }
     }
-
 }
 
 /// Wishes for a session or trainer; the default ones are those of [`crate::Session::new`].

@@ -1,8 +1,10 @@
 //! Whether results are those of the default choices, and whether a step is faster beyond noise.
 
+use crate::device::Device;
+use crate::error::Error;
 use crate::outputs::{Data, Outputs};
 use griffinfly_ir::target::Contract;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Largest relative error (L2) of an output or gradient of a whole step: the one within which strict results count, and that of
 /// outputs of the fast contract.
@@ -12,7 +14,11 @@ const ROUNDING: f64 = 1e-7;
 /// Fewest pairs of steps that can show a difference: three standard deviations need nine.
 pub(super) const LEAST_PAIRS: usize = 9;
 /// Gain below which a step counts as equally fast.
-const LEAST_GAIN: f64 = 0.002;
+const LEAST_GAIN: f64 = 0.003;
+/// How long hardware runs before its speed is looked at again, and at most.
+const WARM_UP: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(1_000)];
+/// Looks in which the speed must no longer have grown.
+const LOOKS: usize = 3;
 
 /// How numbers differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -93,4 +99,27 @@ pub(super) fn faster(pairs: &[[Duration; 2]]) -> (Duration, Duration, bool) {
 pub(super) fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// Runs something until hardware has the clocks of steady work: until its speed no longer grows by more than 2 %. On software drivers, once.
+///
+/// # Errors
+/// What the runs report.
+pub(super) fn warm_up(device: &Device, mut run: impl FnMut() -> Result<(), Error>) -> Result<(), Error> {
+    if !device.target().is_hardware {
+        return run();
+    }
+    let (started, [look, most]) = (Instant::now(), WARM_UP);
+    let (mut fastest, mut steady) = (0.0, 0);
+    while steady < LOOKS && started.elapsed() < most {
+        let (begin, mut count) = (Instant::now(), 0.0);
+        while begin.elapsed() < look {
+            run()?;
+            count += 1.0;
+        }
+        let speed = count / begin.elapsed().as_secs_f64();
+        steady = if speed > 1.02 * fastest { 0 } else { steady + 1 };
+        fastest = f64::max(fastest, speed);
+    }
+    Ok(())
 }

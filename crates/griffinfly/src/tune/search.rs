@@ -1,6 +1,6 @@
 //! The search: problems by their share of the step, candidates alone, winners in the whole step.
 
-use super::step::{Compared, Step, alone, compare};
+use super::step::{Compared, Step, compare};
 use super::trial::{Ended, Trial};
 use super::{Dropped, Event, Report, Subject, Table, Tuner, abandon, compare as results, table};
 use crate::device::Device;
@@ -179,6 +179,10 @@ impl Search<'_, '_> {
         for (candidate, reason) in dropped {
             self.tell(Event::Dropped(Dropped { problem: key.clone(), candidate, reason }));
         }
+        if timed.len() < 2 && Instant::now() >= self.deadline(FOR_CANDIDATES) {
+            self.report.is_complete = false;
+            return None;
+        }
         self.report.problems[0] += 1;
         self.report.candidates += timed.len();
         let best = timed.iter().min_by(|a, b| a.1.total_cmp(&b.1))?.clone();
@@ -208,8 +212,6 @@ impl Search<'_, '_> {
         } else {
             self.step(&weights, &Choices::new())?.outputs
         };
-        let first = alone(&mut before, &self.tuner.limits)?.as_secs_f64() * 1e3;
-        self.report.milliseconds = Some([first, first]);
         let mut sets = VecDeque::from([winners]);
         while let Some(set) = sets.pop_front() {
             if set.iter().map(|winner| winner.gain).sum::<f64>() < UNSEEN {
@@ -232,7 +234,7 @@ impl Search<'_, '_> {
             });
             let (times, refused) = match tried {
                 Ok((after, (times, None))) => {
-                    self.keep(&set, choices, times)?;
+                    self.keep(&set, choices)?;
                     before = after;
                     (times, None)
                 }
@@ -246,6 +248,7 @@ impl Search<'_, '_> {
                 }
                 Err(fault) => (None, Some(fault.to_string())),
             };
+            self.note(times, refused.is_none());
             if refused.is_some() && set.len() > 1 {
                 let (much, little) = set.split_at(set.len() / 2);
                 sets.push_front(little.to_vec());
@@ -272,14 +275,18 @@ impl Search<'_, '_> {
         Ok((Some([before, after]), refused))
     }
 
+    /// Notes the first step as found and the last accepted one as left.
+    fn note(&mut self, times: Option<[Duration; 2]>, is_accepted: bool) {
+        let Some([before, after]) = times.map(|times| times.map(|t| t.as_secs_f64() * 1e3)) else { return };
+        let [first, last] = self.report.milliseconds.unwrap_or([before; 2]);
+        self.report.milliseconds = Some([first, if is_accepted { after } else { last }]);
+    }
+
     /// Makes accepted choices those so far, on disk too.
-    fn keep(&mut self, set: &[Winner], choices: Choices, times: Option<[Duration; 2]>) -> Result<(), Error> {
+    fn keep(&mut self, set: &[Winner], choices: Choices) -> Result<(), Error> {
         self.choices = choices;
         for winner in set {
             self.report.accepted.insert(winner.key.as_str(), winner.text.as_str());
-        }
-        if let (Some([_, last]), Some([_, after])) = (&mut self.report.milliseconds, times) {
-            *last = after.as_secs_f64() * 1e3;
         }
         self.save()
     }

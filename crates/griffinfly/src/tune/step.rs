@@ -1,6 +1,6 @@
 //! Whole steps with given choices: their outputs, and how long they take against each other.
 
-use super::compare::{faster, median};
+use super::compare::{faster, warm_up};
 use super::{Limits, Subject, abandon};
 use crate::error::Error;
 use crate::memory::Plan;
@@ -10,9 +10,6 @@ use crate::weights::Weights;
 use griffinfly_compile::kernel::families::tuned::Choices;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// How long hardware runs before steps are timed.
-const WARM_UP: Duration = Duration::from_millis(200);
 
 /// A program with choices, which has run once.
 pub(super) struct Step {
@@ -74,15 +71,11 @@ pub(super) fn compare(
     limits: &Limits,
     deadline: Instant,
 ) -> Result<Compared, Error> {
-    let warm = if before.session.weights().device().target().is_hardware { WARM_UP } else { Duration::ZERO };
-    let started = Instant::now();
-    loop {
+    let device = before.session.weights().device().clone();
+    warm_up(&device, || {
         before.time()?;
-        after.time()?;
-        if started.elapsed() >= warm {
-            break;
-        }
-    }
+        after.time().map(|_| ())
+    })?;
     let mut pairs = Vec::with_capacity(limits.pairs);
     while pairs.len() < limits.pairs && Instant::now() < deadline {
         pairs.push(if pairs.len() % 2 == 0 {
@@ -94,13 +87,4 @@ pub(super) fn compare(
     }
     let (before, after, is_faster) = faster(&pairs);
     Ok(Compared { before, after, is_faster })
-}
-
-/// The median time of a step.
-///
-/// # Errors
-/// As for steps.
-pub(super) fn alone(step: &mut Step, limits: &Limits) -> Result<Duration, Error> {
-    let times: Result<Vec<Duration>, Error> = (0..limits.pairs).map(|_| step.time()).collect();
-    Ok(median(times?))
 }
