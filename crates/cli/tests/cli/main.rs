@@ -231,3 +231,10 @@ fn a_profile_is_a_table_a_record_and_a_trace() {
     let refused = run_in(&scratch.0, &["profile", "--device", "host", "--json", "missing/p.json"]);
     assert!(failure(&refused, 1).contains("missing"));
 }
+
+#[test]
+fn tuning_needs_kernels_and_a_budget() {
+    let refused = run(&["tune", "--device", "host", "--budget", "5"]);
+    assert!(failure(&refused, 1).contains("no kernels to choose among"));
+    assert!(failure(&run(&["tune", "--budget", "0"]), 2).contains("--budget"));
+}

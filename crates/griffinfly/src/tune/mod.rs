@@ -12,7 +12,7 @@
 //! | module | owns |
 //! |---|---|
 //! | `table` | tables in files, and which of them counts for a device |
-//! | `search` | ranking problems, trying candidates, accepting winners |
+//! | `search`, `accept` | ranking problems and trying their candidates; accepting winners |
 //! | `trial` | candidates of one problem |
 //! | `step`, `compare` | whole steps; equal results, times beyond noise |
 //! | `report` | what is told while it goes on and at the end |
@@ -20,6 +20,7 @@
 //! Invariants: nothing of the caller's is written but the file; the file is replaced as a whole, so that a tuner killed at any
 //! time leaves the old table or a newer one; the budget ends the search between two measurements.
 
+mod accept;
 mod compare;
 mod report;
 mod search;

@@ -1,18 +1,17 @@
-//! The search: problems by their share of the step, candidates alone, winners in the whole step.
+//! The search: problems by their share of the step, their candidates alone; what was faster goes on to `accept`.
 
-use super::step::{Compared, Step, compare};
+use super::step::Step;
 use super::trial::{Ended, Trial};
-use super::{Dropped, Event, Report, Subject, Table, Tuner, abandon, compare as results, table};
+use super::{Dropped, Event, Report, Subject, Tuner, table};
 use crate::device::Device;
 use crate::error::Error;
 use crate::weights::Weights;
 use griffinfly_compile::kernel::families::tuned::{self, Choices};
 use griffinfly_compile::tuning::{Problem, problems};
 use griffinfly_compile::{Options, program::Program};
-use griffinfly_gpu::GpuError;
 use griffinfly_ir::loops::Loop;
 use griffinfly_ir::target::Backend;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// Shares of the step below which a problem is left alone.
@@ -25,8 +24,6 @@ const FOR_CANDIDATES: f64 = 0.6;
 const PROFILED: usize = 5;
 /// Least time that a whole step may take, however small the budget is: the untuned one counts too.
 const LEAST_TIMEOUT: Duration = Duration::from_secs(30);
-/// Parts of a step that no comparison shows.
-const UNSEEN: f64 = 0.002;
 
 /// A problem with its share of the step.
 struct Ranked {
@@ -36,21 +33,22 @@ struct Ranked {
 
 /// A choice that was faster alone.
 #[derive(Clone)]
-struct Winner {
-    key: String,
-    text: String,
+pub(super) struct Winner {
+    pub(super) key: String,
+    pub(super) text: String,
     /// The part of the step that it saves by its time alone.
-    gain: f64,
+    pub(super) gain: f64,
 }
 
-struct Search<'a, 't> {
-    tuner: &'a mut Tuner<'t>,
-    subject: &'a Subject<'a>,
-    device: Device,
+/// A search under way.
+pub(super) struct Search<'a, 't> {
+    pub(super) tuner: &'a mut Tuner<'t>,
+    pub(super) subject: &'a Subject<'a>,
+    pub(super) device: Device,
     started: Instant,
     /// The choices so far.
-    choices: Choices,
-    report: Report,
+    pub(super) choices: Choices,
+    pub(super) report: Report,
 }
 
 pub(super) fn run(tuner: &mut Tuner<'_>, subject: &Subject<'_>) -> Result<Report, Error> {
@@ -75,7 +73,7 @@ pub(super) fn run(tuner: &mut Tuner<'_>, subject: &Subject<'_>) -> Result<Report
 }
 
 impl Search<'_, '_> {
-    fn deadline(&self, part: f64) -> Instant {
+    pub(super) fn deadline(&self, part: f64) -> Instant {
         self.started + self.tuner.limits.budget.mul_f64(part)
     }
 
@@ -84,14 +82,14 @@ impl Search<'_, '_> {
         self.tuner.limits.budget.max(self.tuner.limits.candidate).max(LEAST_TIMEOUT)
     }
 
-    fn tell(&mut self, event: Event) {
+    pub(super) fn tell(&mut self, event: Event) {
         if let Event::Dropped(dropped) = &event {
             self.report.dropped.push(dropped.clone());
         }
         (self.tuner.progress)(&event);
     }
 
-    fn step(&self, weights: &Weights, choices: &Choices) -> Result<Step, Error> {
+    pub(super) fn step(&self, weights: &Weights, choices: &Choices) -> Result<Step, Error> {
         Step::new(self.subject, weights, choices, self.timeout())
     }
 
@@ -195,117 +193,9 @@ impl Search<'_, '_> {
     }
 
     /// A new device in place of one that was lost or does not answer.
-    fn renew(&mut self) -> Result<(), Error> {
+    pub(super) fn renew(&mut self) -> Result<(), Error> {
         self.device = (self.tuner.open)()?;
         Ok(())
-    }
-
-    /// Puts winners into the whole step, all of them, then halves of what was refused.
-    fn accept(&mut self, winners: Vec<Winner>) -> Result<(), Error> {
-        if winners.is_empty() {
-            return Ok(());
-        }
-        let mut weights = (self.subject.weights)(&self.device)?;
-        let mut before = self.step(&weights, &self.choices)?;
-        let expected = if self.choices.is_empty() {
-            before.outputs.clone()
-        } else {
-            self.step(&weights, &Choices::new())?.outputs
-        };
-        let mut sets = VecDeque::from([winners]);
-        while let Some(set) = sets.pop_front() {
-            if set.iter().map(|winner| winner.gain).sum::<f64>() < UNSEEN {
-                continue;
-            }
-            if Instant::now() + before.preparation.mul_f64(1.5) >= self.deadline(1.0) {
-                self.report.is_complete = false;
-                break;
-            }
-            let mut choices = self.choices.clone();
-            set.iter().for_each(|winner| choices.insert(winner.key.as_str(), winner.text.as_str()));
-            let tried = self.step(&weights, &choices).and_then(|mut after| {
-                match self.verdict((&mut before, &mut after), &expected) {
-                    Ok(verdict) => Ok((after, verdict)),
-                    Err(fault) => {
-                        abandon(after);
-                        Err(fault)
-                    }
-                }
-            });
-            let (times, refused) = match tried {
-                Ok((after, (times, None))) => {
-                    self.keep(&set, choices)?;
-                    before = after;
-                    (times, None)
-                }
-                Ok((_, (times, refused))) => (times, refused),
-                Err(Error::Gpu(fault @ (GpuError::DeviceLost { .. } | GpuError::Timeout { .. }))) => {
-                    self.renew()?;
-                    let fresh = (self.subject.weights)(&self.device)?;
-                    let step = self.step(&fresh, &self.choices)?;
-                    abandon((std::mem::replace(&mut before, step), std::mem::replace(&mut weights, fresh)));
-                    (None, Some(fault.to_string()))
-                }
-                Err(fault) => (None, Some(fault.to_string())),
-            };
-            self.note(times, refused.is_none());
-            if refused.is_some() && set.len() > 1 {
-                let (much, little) = set.split_at(set.len() / 2);
-                sets.push_front(little.to_vec());
-                sets.push_front(much.to_vec());
-            }
-            self.tell(Event::Step { choices: set.len(), times, refused });
-        }
-        Ok(())
-    }
-
-    /// Times of both steps, and why the second one is refused, if so.
-    #[allow(clippy::type_complexity, reason = "times and a reason, each where there is one")]
-    fn verdict(
-        &self,
-        (before, after): (&mut Step, &mut Step),
-        expected: &crate::outputs::Outputs,
-    ) -> Result<(Option<[Duration; 2]>, Option<String>), Error> {
-        if let Err(reason) = results::outputs(&after.outputs, expected, self.subject.contract) {
-            return Ok((None, Some(reason)));
-        }
-        let compared = compare(before, after, &self.tuner.limits, self.deadline(1.0))?;
-        let Compared { before, after, is_faster } = compared;
-        let refused = (!is_faster).then(|| "it is not faster beyond noise".to_owned());
-        Ok((Some([before, after]), refused))
-    }
-
-    /// Notes the first step as found and the last accepted one as left.
-    fn note(&mut self, times: Option<[Duration; 2]>, is_accepted: bool) {
-        let Some([before, after]) = times.map(|times| times.map(|t| t.as_secs_f64() * 1e3)) else { return };
-        let [first, last] = self.report.milliseconds.unwrap_or([before; 2]);
-        self.report.milliseconds = Some([first, if is_accepted { after } else { last }]);
-    }
-
-    /// Makes accepted choices those so far, on disk too.
-    fn keep(&mut self, set: &[Winner], choices: Choices) -> Result<(), Error> {
-        self.choices = choices;
-        for winner in set {
-            self.report.accepted.insert(winner.key.as_str(), winner.text.as_str());
-        }
-        self.save()
-    }
-
-    fn save(&self) -> Result<(), Error> {
-        if let Some(file) = &self.report.file {
-            let table = Table::new(self.device.info(), self.tuner.origin.as_str(), self.choices.clone());
-            table.save(file)?;
-        }
-        Ok(())
-    }
-
-    /// Replaces a file that does not count, also where nothing was accepted.
-    fn rewrite(&self) -> Result<(), Error> {
-        let info = self.device.info();
-        match &self.report.file {
-            Some(file) if file.exists() && table::of_file(Some(file), info).is_none() => self.save(),
-            _ => Ok(()),
-        }
     }
 }
 
