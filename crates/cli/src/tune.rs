@@ -57,14 +57,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         inputs: &inputs,
         weights: &weights,
     })?;
-    let text = if arguments.json { serde_json::to_string(&report)? } else { shown(&report) };
-    output::print(&text)?;
-    match report.problems {
-        [0, wanted] if wanted > 0 && !report.is_complete => {
-            Err(format!("the budget of {} s ended before any kernel was tried", arguments.budget).into())
-        }
-        _ => Ok(()),
+    if !report.is_complete && report.problems[0] == 0 {
+        return Err(format!("the budget of {} s ended before any kernel was tried", arguments.budget).into());
     }
+    let text = if arguments.json { serde_json::to_string(&report)? } else { shown(&report) };
+    Ok(output::print(&text)?)
 }
 
 /// The report for people.

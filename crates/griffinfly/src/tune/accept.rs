@@ -70,12 +70,12 @@ impl Search<'_, '_> {
         let mut choices = self.choices.clone();
         set.iter().for_each(|winner| choices.insert(winner.key.as_str(), winner.text.as_str()));
         match self.tried(whole, &choices) {
-            Ok((after, times, None)) => {
+            Ok((after, (times, None))) => {
                 self.keep(set, choices)?;
                 whole.before = after;
                 Ok((times, None))
             }
-            Ok((_, times, refused)) => Ok((times, refused)),
+            Ok((_, verdict)) => Ok(verdict),
             Err(Error::Gpu(fault @ (GpuError::DeviceLost { .. } | GpuError::Timeout { .. }))) => {
                 self.renew()?;
                 let weights = (self.subject.weights)(&self.device)?;
@@ -89,19 +89,15 @@ impl Search<'_, '_> {
     }
 
     /// A step with choices, its times beside those of the step so far, and why it is refused, if so.
-    fn tried(
-        &self,
-        whole: &mut Whole,
-        choices: &Choices,
-    ) -> Result<(Step, Option<[Duration; 2]>, Option<String>), Error> {
+    fn tried(&self, whole: &mut Whole, choices: &Choices) -> Result<(Step, Verdict), Error> {
         let mut after = self.step(&whole.weights, choices)?;
         if let Err(reason) = results::outputs(&after.outputs, &whole.expected, self.subject.contract) {
-            return Ok((after, None, Some(reason)));
+            return Ok((after, (None, Some(reason))));
         }
         match compare(&mut whole.before, &mut after, &self.tuner.limits, self.deadline(1.0)) {
             Ok(Compared { before, after: time, is_faster }) => {
                 let refused = (!is_faster).then(|| "it is not faster beyond noise".to_owned());
-                Ok((after, Some([before, time]), refused))
+                Ok((after, (Some([before, time]), refused)))
             }
             Err(fault) => {
                 abandon(after);

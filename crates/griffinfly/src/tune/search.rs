@@ -1,7 +1,7 @@
 //! The search: problems by their share of the step, their candidates alone; what was faster goes on to `accept`.
 
 use super::step::Step;
-use super::trial::{Ended, Trial};
+use super::trial::{Ended, Trial, Tried};
 use super::{Dropped, Event, Report, Subject, Tuner, table};
 use crate::device::Device;
 use crate::error::Error;
@@ -152,7 +152,7 @@ impl Search<'_, '_> {
             let (device, limits, hook) = (&self.device, &self.tuner.limits, self.tuner.hook);
             let trial = Trial { device, problem, limits, deadline: self.deadline(FOR_CANDIDATES), hook };
             match trial.run(&texts)? {
-                Ended::Done { timed, dropped } => return Ok(self.timed(r, &before, (timed, dropped))),
+                Ended::Done(tried) => return Ok(self.timed(r, &before, tried)),
                 Ended::Lost { candidate, reason } => {
                     let is_default = texts.first() == Some(&candidate);
                     texts.retain(|text| *text != candidate);
@@ -167,12 +167,9 @@ impl Search<'_, '_> {
         }
     }
 
-    fn timed(
-        &mut self,
-        r: &Ranked,
-        before: &str,
-        (timed, dropped): (Vec<(String, f64)>, Vec<(String, String)>),
-    ) -> Option<Winner> {
+    /// Reports what was tried, and gives the winner if it is not the choice so far.
+    fn timed(&mut self, r: &Ranked, before: &str, tried: Tried) -> Option<Winner> {
+        let Tried { timed, dropped } = tried;
         let key = &r.problem.key;
         for (candidate, reason) in dropped {
             self.tell(Event::Dropped(Dropped { problem: key.clone(), candidate, reason }));

@@ -24,10 +24,18 @@ const FLIPPED: f64 = 1e-2;
 const ROUNDS: [usize; 2] = [11, 3];
 const SECTIONS: Sections = Sections { prepare: false, forward_backward: true, update: false, outputs: false };
 
+/// Candidates of a problem that were tried.
+pub(super) struct Tried {
+    /// Those that qualified, with nanoseconds; the default is the first.
+    pub(super) timed: Vec<(String, f64)>,
+    /// The others, with reasons.
+    pub(super) dropped: Vec<(String, String)>,
+}
+
 /// How a trial ended.
 pub(super) enum Ended {
-    /// Qualified candidates with nanoseconds, the default first where it is not lost; dropped ones with reasons.
-    Done { timed: Vec<(String, f64)>, dropped: Vec<(String, String)> },
+    /// It was tried.
+    Done(Tried),
     /// A candidate took the device with it.
     Lost { candidate: String, reason: String },
 }
@@ -92,7 +100,7 @@ impl Trial<'_> {
             }
             timed.push((text, executor, limit));
         }
-        Ok(Ended::Done { timed: self.time(timed)?, dropped })
+        Ok(Ended::Done(Tried { timed: self.time(timed)?, dropped }))
     }
 
     /// Executors of the candidates, made on several threads as long as there is time, and those that cannot be made.

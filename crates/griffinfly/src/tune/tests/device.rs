@@ -9,7 +9,7 @@ use crate::inputs::Input;
 use crate::session::Session;
 use crate::weights::Weights;
 use griffinfly_compile::kernel::families::tuned::Choices;
-use griffinfly_compile::program::Program;
+use griffinfly_compile::program::{Program, Work};
 use griffinfly_gpu::vulkan::{self, FaultPlan, OpenOptions, Selector, SubmitFault};
 use griffinfly_ir::graph::Graph;
 use griffinfly_ir::target::Contract;
@@ -142,8 +142,8 @@ fn a_wrong_candidate_is_dropped_and_named() {
         if text.contains("direct/4x4") {
             swap(program);
         } else if text.contains(SLOW) {
-            if let Some(d) = program.dispatches.first_mut() {
-                if let griffinfly_compile::program::Work::Kernel { groups, .. } = &mut d.work {
+            for d in &mut program.dispatches {
+                if let Work::Kernel { groups, .. } = &mut d.work {
                     *groups = [1; 3];
                 }
             }
