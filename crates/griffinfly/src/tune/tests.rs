@@ -6,13 +6,19 @@ use super::compare::{faster, outputs};
 use super::report::{Dropped, Event};
 use super::table::{all_shipped, of_file, shipped};
 use super::{Table, TableFault};
+use crate::inspect::with_updates;
+use crate::models::{self, DigitsModel};
 use crate::outputs::{Data, Output, Outputs};
+use griffinfly_compile::Options;
 use griffinfly_compile::kernel::families::attention::Geometry;
 use griffinfly_compile::kernel::families::contract;
 use griffinfly_compile::kernel::families::tuned::{Choices, GENERATOR};
+use griffinfly_compile::tuning::problems;
 use griffinfly_gpu::DeviceInfo;
+use griffinfly_ir::graph::Graph;
 use griffinfly_ir::target::{Contract, NumericClass, Target};
 use griffinfly_ir::types::TensorType;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -147,6 +153,21 @@ fn tables_of_the_library_name_what_exists() {
         }
     }
     assert_eq!(shipped(&info("another card", "driver 1")), None);
+}
+
+#[test]
+fn gradients_have_the_problems_of_a_trainer() {
+    let training = models::digits(16).training().expect("builds");
+    let (updated, gradients) =
+        (with_updates(&training, &DigitsModel::optimizer()), training.gradients().expect("differentiates"));
+    let target = Target::minimal_vulkan();
+    let keys = |graph: &Graph| -> BTreeSet<String> {
+        let all = problems(graph, &target, &Options::default()).expect("compiles");
+        all.into_iter().map(|problem| problem.key).collect()
+    };
+    let of_trainer = keys(&updated.expect("differentiates"));
+    assert!(of_trainer.len() > 5, "{of_trainer:?}");
+    assert_eq!(of_trainer, keys(gradients.graph()));
 }
 
 #[test]
