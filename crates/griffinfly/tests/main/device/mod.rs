@@ -4,6 +4,7 @@
 mod agreement;
 mod architectures;
 mod curves;
+mod fast;
 mod faults;
 mod fresh_process;
 mod ids;
