@@ -205,7 +205,8 @@ impl Measurement<'_> {
     fn dump(&self, folder: &Path, outputs: &Outputs) -> Result<PathBuf, BenchError> {
         let (size, phase, contract) = (self.arguments.size, self.phase.text(), self.contract.name());
         let stem = self.name.file(size);
-        let file = format!("griffinfly.{contract}.{}.{phase}.safetensors", stem.trim_end_matches(".safetensors"));
+        let file =
+            format!("griffinfly.{contract}.{}.{phase}.safetensors", stem.trim_end_matches(".safetensors"));
         std::fs::create_dir_all(folder).map_err(BenchError::io(folder))?;
         let path = folder.join(file);
         let bytes = encoded(outputs)?;

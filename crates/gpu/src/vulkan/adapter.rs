@@ -3,8 +3,8 @@
 //! Hardware comes before software; within that, discrete before virtual before integrated, then the driver's own order.
 
 use super::instance::{Instance, has_extension, no_device};
-use super::{matrices, negotiate};
 use super::options::Selector;
+use super::{matrices, negotiate};
 use crate::device::DeviceInfo;
 use crate::error::GpuError;
 use ash::{khr, vk};

@@ -132,11 +132,8 @@ impl Query<'_> {
         }
         // SAFETY: the adapter has the versions and extensions of the chained structures.
         unsafe { self.instance.get_physical_device_features2(self.physical, &mut features) };
-        let all = [
-            matrices.cooperative_matrix,
-            model.vulkan_memory_model,
-            model.vulkan_memory_model_device_scope,
-        ];
+        let all =
+            [matrices.cooperative_matrix, model.vulkan_memory_model, model.vulkan_memory_model_device_scope];
         if all.contains(&vk::FALSE) {
             return Vec::new();
         }

@@ -51,7 +51,8 @@ fn tilings(target: &Target) -> Vec<Tiling> {
         NumericClass::F32 => true,
         class => is_full() || t.bm == 32 || (class == NumericClass::Bf16x2 && t.bm == 64 && t.bk == 16),
     };
-    let mut all: Vec<Tiling> = choices(target).into_iter().map(|choice| choice.tiling).filter(takes).collect();
+    let mut all: Vec<Tiling> =
+        choices(target).into_iter().map(|choice| choice.tiling).filter(takes).collect();
     all.dedup();
     all
 }
@@ -157,13 +158,19 @@ fn every_tiling_hands_on_what_is_not_finite() {
 #[test]
 fn terms_of_every_class() {
     check(|suite| {
-        for tiling in tilings(&suite.target).into_iter().filter(|t| t.class() != NumericClass::F32 && t.bm == 32) {
+        for tiling in
+            tilings(&suite.target).into_iter().filter(|t| t.class() != NumericClass::F32 && t.bm == 32)
+        {
             let l = Product::new(64, 32, 1).build();
             // f16 has a range; beyond it others have their say in the next test.
             let span = if tiling.class() == NumericClass::F16 { 6 } else { 50 };
             let sized = |seed: u64, count: usize| {
                 let values = harness::values(seed, count);
-                values.iter().zip(0..).map(|(v, i)| (1.0 + v.abs()) * 2_f32.powi(i % span - span / 2)).collect()
+                values
+                    .iter()
+                    .zip(0..)
+                    .map(|(v, i)| (1.0 + v.abs()) * 2_f32.powi(i % span - span / 2))
+                    .collect()
             };
             let operands: Vec<Vec<f32>> = vec![sized(1, 64), sized(2, 32)];
             let made = realise_with(&l, &suite.target, &unsplit(tiling)).unwrap();
@@ -176,7 +183,9 @@ fn terms_of_every_class() {
 #[test]
 fn terms_at_the_ends_of_the_range() {
     check(|suite| {
-        for tiling in tilings(&suite.target).into_iter().filter(|t| t.class() != NumericClass::F32 && t.bm == 32) {
+        for tiling in
+            tilings(&suite.target).into_iter().filter(|t| t.class() != NumericClass::F32 && t.bm == 32)
+        {
             let l = Product::new(4, 4, 1).build();
             let left = match tiling.class() {
                 NumericClass::F16 => vec![65504.0, -65504.0, 65519.0, 6.2e-5],

@@ -68,7 +68,9 @@ impl Builder {
 
     #[track_caller]
     fn place(&self, block: Block<'_>) -> MatrixPlace {
-        self.check(block.index.ty() == Type::U32, || format!("a matrix at index of type {}", block.index.ty()));
+        self.check(block.index.ty() == Type::U32, || {
+            format!("a matrix at index of type {}", block.index.ty())
+        });
         MatrixPlace {
             array: block.array.id,
             index: block.index.expr(self, None).id,

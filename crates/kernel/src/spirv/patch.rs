@@ -249,7 +249,10 @@ mod tests {
         let all = instructions(&words);
         let has = |want: &[u32]| all.iter().any(|i| i[0] & 0xffff == want[0] && i[1..].ends_with(&want[1..]));
         assert!(has(&[op::TYPE_FLOAT, 16, BFLOAT16_ENCODING]));
-        assert!(has(&[op::CAPABILITY, capability::BFLOAT16_MATRIX]) && !has(&[op::CAPABILITY, capability::FLOAT16]));
+        assert!(
+            has(&[op::CAPABILITY, capability::BFLOAT16_MATRIX])
+                && !has(&[op::CAPABILITY, capability::FLOAT16])
+        );
         let extensions: Vec<_> = all.iter().filter(|i| i[0] & 0xffff == op::EXTENSION).collect();
         assert!(extensions.iter().any(|i| i[1..] == string("SPV_KHR_bfloat16")));
         let half = module(HalfFormat::F16);
@@ -263,7 +266,9 @@ mod tests {
             let read = Module::read(&words).unwrap();
             let of = |opcode: u32| read.instructions.iter().filter(move |i| i[0] & 0xffff == opcode);
             let (loads, stores) = (of(op::MATRIX_LOAD), of(op::MATRIX_STORE));
-            assert!(loads.clone().count() == 2 && loads.chain(stores).all(|i| i.last() == Some(&NON_PRIVATE)));
+            assert!(
+                loads.clone().count() == 2 && loads.chain(stores).all(|i| i.last() == Some(&NON_PRIVATE))
+            );
             for store in of(op::STORE) {
                 assert_eq!(read.shared.contains(&store[1]), store.get(3) == Some(&NON_PRIVATE));
             }

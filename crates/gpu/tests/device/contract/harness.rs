@@ -248,7 +248,8 @@ fn fault(case: &Case, got: &[f32], want: &[f32]) -> Option<String> {
         if case.is_relative {
             // One f32 sum of the products of terms.
             let bound = (rounding(*class) + 2e-7) * f64::from(w.abs());
-            return !((f64::from(*g) - f64::from(*w)).abs() <= bound);
+            let error = (f64::from(*g) - f64::from(*w)).abs();
+            return error.is_nan() || error > bound;
         }
         if w.is_infinite() && class.terms() > 1 {
             // An infinite operand has a NaN rest.

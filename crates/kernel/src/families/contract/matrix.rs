@@ -182,9 +182,7 @@ impl<'b> Product<'_, 'b> {
             Units::Matrix(_) => {
                 let one = |s: usize, i: u32, j: u32| b.matrix_sum(format!("{name}_{s}_{i}_{j}"));
                 let row = |s: usize, i: u32| (0..t.tn / 4).map(|j| one(s, i, j)).collect();
-                Sums::Matrices(
-                    (0..count).map(|s| (0..t.tm / 2).map(|i| row(s, i)).collect()).collect(),
-                )
+                Sums::Matrices((0..count).map(|s| (0..t.tm / 2).map(|i| row(s, i)).collect()).collect())
             }
         }
     }
@@ -333,7 +331,9 @@ impl<'b> Product<'_, 'b> {
         let registers = Accumulators::new(b, self.problem.sums, (t.tm, t.tn));
         let array = b.shared("exchange", Type::F32X4, self.units.exchange_quads(t));
         let first = self.at.subgroup * (MATRIX * MATRIX / 4);
-        for (matrices, registers) in matrices.iter().flatten().zip(registers.sums.iter().flat_map(|s| s.chunks(2))) {
+        for (matrices, registers) in
+            matrices.iter().flatten().zip(registers.sums.iter().flat_map(|s| s.chunks(2)))
+        {
             for (j, matrix) in matrices.iter().enumerate() {
                 matrix.store(MatrixBlock { array, index: first, stride: MATRIX / 4, order: Order::Rows });
                 b.barrier();

@@ -191,8 +191,7 @@ impl<'a, 'b> Stage<'a, 'b> {
             }
             (Lines::OfProducts, _) => {
                 let product = k.native_min(end - 1);
-                let values =
-                    chunk.rows.iter().map(|row| at(row, product)).collect::<Result<Vec<_>, _>>()?;
+                let values = chunk.rows.iter().map(|row| at(row, product)).collect::<Result<Vec<_>, _>>()?;
                 let value = if values.len() == 1 { values[0] } else { b.vector(&values) };
                 Ok(k.lt(end).select(value, b.zero(value.ty())))
             }

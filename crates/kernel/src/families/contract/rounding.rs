@@ -29,12 +29,7 @@ const F16_SMALL: u32 = 0x3880_0000;
 const F16_OVER: u32 = 0x4780_0000;
 
 /// The terms of four operands, the largest first.
-pub(super) fn terms<'b>(
-    b: &'b Builder,
-    value: Expr<'b>,
-    class: NumericClass,
-    units: Units,
-) -> Vec<Expr<'b>> {
+pub(super) fn terms<'b>(b: &'b Builder, value: Expr<'b>, class: NumericClass, units: Units) -> Vec<Expr<'b>> {
     let mut rest = value;
     let mut terms = Vec::new();
     for _ in 1..class.terms() {

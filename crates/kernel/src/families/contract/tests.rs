@@ -74,7 +74,11 @@ fn what_fits_where() {
 #[test]
 fn every_choice_prints_a_valid_kernel() {
     let units = Target { matrix_formats: vec![HalfFormat::F16, HalfFormat::Bf16], ..hardware() };
-    let all = [(product(132, 68, 96), hardware()), (product(37, 5, 70), hardware()), (product(132, 68, 4200), units)];
+    let all = [
+        (product(132, 68, 96), hardware()),
+        (product(37, 5, 70), hardware()),
+        (product(132, 68, 4200), units),
+    ];
     for (l, target) in all {
         for choice in choices(&target) {
             let dispatches = realise_with(&l, &target, &choice).unwrap().dispatches;
