@@ -67,6 +67,9 @@ const SOFTWARE_LARGE: u64 = 1 << 22;
 const MOST_JOINED: u32 = 50_000;
 /// Outputs of all sums that one invocation may hold where there are several.
 const MOST_SUMS: u32 = 64;
+/// Fewest multiplications for matrix units: in whole steps, whose operands come from memory, smaller problems are faster in f32
+/// than rounding lets them be, whatever they take alone.
+const LEAST_MATRIX_WORK: u64 = 1 << 31;
 /// Most parts.
 const MOST_PARTS: u64 = 64;
 
@@ -262,7 +265,10 @@ fn hardware(size: &Size, target: &Target, classes: &[NumericClass]) -> Choice {
     }
     let fits = |tiling: &Tiling| size.allows(tiling, target);
     let large = [Tiling::LARGE_DOUBLE, Tiling::LARGE_SHALLOW_DOUBLE, Tiling::LARGE].into_iter().find(fits);
-    let has_units = |class: NumericClass| class.format().is_some_and(|f| target.matrix_formats.contains(&f));
+    let is_large = size.work() >= LEAST_MATRIX_WORK;
+    let has_units = |class: NumericClass| {
+        is_large && class.format().is_some_and(|format| target.matrix_formats.contains(&format))
+    };
     let is_f32 = !classes.iter().any(|class| has_units(*class));
     if let Some(large) = large.filter(|large| is_f32 && size.tiles(large) >= WAVES * units) {
         return Choice::whole(large);

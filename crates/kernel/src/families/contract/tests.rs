@@ -130,6 +130,20 @@ fn default_choices() {
 }
 
 #[test]
+fn matrix_units_are_for_large_products_where_they_are_allowed() {
+    let units = Target { matrix_formats: vec![HalfFormat::F16, HalfFormat::Bf16], ..hardware() };
+    let chosen = |m, n, k, target: &Target, classes: &[NumericClass]| {
+        choose_among(contract(&product(m, n, k)), target, classes).tiling.to_string()
+    };
+    let classes = [NumericClass::F32, NumericClass::Bf16x3, NumericClass::Bf16x2];
+    assert_eq!(chosen(4096, 4096, 4096, &units, &classes), "bf16x2/3 128x128x32/64x32");
+    assert_eq!(chosen(128, 49152, 576, &units, &classes), "bf16x2/3 128x128x32/64x32");
+    assert_eq!(chosen(4096, 4096, 4096, &units, &[NumericClass::F32]), "128x128x16/8x8/db");
+    assert_eq!(chosen(4096, 4096, 4096, &hardware(), &classes), "128x128x16/8x8/db");
+    assert_eq!(chosen(1536, 1536, 384, &units, &classes), "64x64x16/8x4");
+}
+
+#[test]
 fn partial_sums_never_exceed_a_binding() {
     let target = Target { max_binding_bytes: 1 << 16, ..hardware() };
     let l = product(64, 64, 1 << 14);
