@@ -49,6 +49,7 @@ pub fn run(graph: LoopGraph, target: &Target) -> LoopGraph {
         }
     }
     if target.backend == Backend::Vulkan {
+        prologue::run_ahead(&mut pool, max_bindings);
         terms::run(&mut pool, max_bindings);
     }
     siblings::run(&mut pool, max_bindings);

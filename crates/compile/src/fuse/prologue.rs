@@ -1,7 +1,9 @@
 //! Inlining a pointwise producer into its readers.
 //!
 //! A read of the producer's result at `c(p)` becomes the producer's expression with its axes replaced by `c(p)`; where the
-//! read was padded, the expression is chosen against the fill value and its loads are guarded. The producer disappears.
+//! read was padded, the expression is chosen against the fill value and its loads are guarded. The producer disappears, except
+//! that attention of the same pass computes a rotation of its operands itself whoever else reads the result: then it does not
+//! wait for it, and the gradients find it done.
 
 use super::INDEX_COST_LIMIT;
 use super::pool::Pool;
@@ -32,6 +34,22 @@ pub(super) fn run(pool: &mut Pool, max_bindings: usize) -> bool {
     any
 }
 
+/// Lets attention compute what a cheap producer of its own pass does to its operands.
+pub(super) fn run_ahead(pool: &mut Pool, max_bindings: usize) {
+    for p in pool.in_order().into_iter().rev() {
+        let Some(node) = pool.node(p).cloned() else { continue };
+        let (LoopKind::Map(map), [out]) = (&node.l.kind, &node.outputs[..]) else { continue };
+        for c in pool.consumers(*out).to_vec() {
+            let Some(reader) = pool.node(c).filter(|reader| reader.phase == node.phase) else { continue };
+            let on_load = matches!(&reader.l.kind, LoopKind::Attention(a) if is_done_on_load(map, a));
+            let joined = if on_load { inlined(reader, &node, map, max_bindings) } else { None };
+            let Some(joined) = joined else { continue };
+            pool.replace(c, joined);
+        }
+    }
+    pool.drop_dead();
+}
+
 /// The readers of loop `p` with its expression in place of their reads, if all of them can have it.
 fn candidate(pool: &Pool, p: usize, max_bindings: usize) -> Option<Vec<(usize, LoopNode)>> {
     let node = pool.node(p)?;
@@ -42,13 +60,16 @@ fn candidate(pool: &Pool, p: usize, max_bindings: usize) -> Option<Vec<(usize, L
         return None;
     }
     // What the producer reads comes before it and its readers after it: no circle can arise.
-    let inlined = |&c: &usize| {
-        let joined = inline(pool.node(c)?, node, map)?;
-        // Several bodies read what is inlined into several of them, maybe one of them element by element.
-        let bindings = if is_view(map) { joined.bindings() } else { super::terms::bindings(&joined) };
-        (bindings <= max_bindings && joined.l.verify().is_empty()).then_some((c, joined))
-    };
-    readers.iter().map(inlined).collect()
+    let joined = |&c: &usize| Some((c, inlined(pool.node(c)?, node, map, max_bindings)?));
+    readers.iter().map(joined).collect()
+}
+
+/// The reader with the producer's expression in place of its reads, if it is sound and has few enough bindings.
+fn inlined(reader: &LoopNode, producer: &LoopNode, map: &Map, max_bindings: usize) -> Option<LoopNode> {
+    let joined = inline(reader, producer, map)?;
+    // Several bodies read what is inlined into several of them, maybe one of them element by element.
+    let bindings = if is_view(map) { joined.bindings() } else { super::terms::bindings(&joined) };
+    (bindings <= max_bindings && joined.l.verify().is_empty()).then_some(joined)
 }
 
 /// Whether a loop does so little to the elements that it moves that any reader can do it.
@@ -66,7 +87,7 @@ fn worth_it(pool: &Pool, node: &LoopNode, map: &Map, readers: &[usize]) -> bool 
         }
         match &reader.l.kind {
             LoopKind::Contract(_) => is_view || follows_attention(pool, node, map),
-            LoopKind::Attention(a) => is_view || is_done_on_load(map, a),
+            LoopKind::Attention(_) => is_view,
             LoopKind::Row(r) => {
                 is_view || (readers.len() == 1 && arithmetic <= 8 * usize::from(r.phases.len() < 2) + 8)
             }

@@ -11,7 +11,7 @@ use griffinfly_ir::target::Target;
 use std::collections::HashMap;
 
 /// Runs loops one by one and gives the words of the outputs.
-fn run(made: &LoopGraph, feeds: &Feeds) -> HashMap<String, Vec<u32>> {
+pub(crate) fn run(made: &LoopGraph, feeds: &Feeds) -> HashMap<String, Vec<u32>> {
     let mut words: HashMap<TensorId, Vec<u32>> = HashMap::new();
     for (id, t) in (0..).map(TensorId).zip(&made.tensors) {
         let known = match &t.source {
