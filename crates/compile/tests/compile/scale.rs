@@ -8,7 +8,7 @@ use griffinfly_ir::array::Array;
 use griffinfly_ir::autodiff::gradients;
 use griffinfly_ir::graph::{Graph, Value};
 use griffinfly_ir::loops::{Contract, LoopKind};
-use griffinfly_ir::target::Target;
+use griffinfly_ir::target::{Contract as Precision, HalfFormat, Target};
 use griffinfly_ir::types::TensorType;
 
 fn contractions(made: &LoopGraph) -> Vec<&Contract> {
@@ -155,4 +155,20 @@ fn rows_of_any_size_are_as_before() {
     }
     assert!(plain.1[n..2 * n].iter().chain(&plain.1[4 * n..5 * n]).all(|y| *y == 0.0));
     assert!(plain.1[2 * n..4 * n].iter().all(|y| y.is_nan()));
+}
+
+/// Kernels for matrix units do not sum rows: where the contract lets them run, norms stay.
+#[test]
+fn norms_stay_where_matrix_units_multiply() {
+    let mut g = Graph::new();
+    let y = normed(&mut g, &[7, 12], &[5]).remove(0);
+    g.output("y", y);
+    let units = vec![HalfFormat::Bf16];
+    let target = Target { max_bindings: 16, matrix_formats: units, ..Target::minimal_vulkan() };
+    let of = |contract, target: &Target| {
+        rows(&loops(&g, target, &Options { contract, ..Options::default() }).expect("compiles"))
+    };
+    let plain = Target { matrix_formats: Vec::new(), ..target.clone() };
+    let (strict, fast) = (Precision::Strict, Precision::Fast);
+    assert_eq!([of(strict, &target), of(fast, &target), of(fast, &plain)], [0, 1, 0]);
 }
