@@ -158,7 +158,7 @@ fn set_site(l: &mut Loop, which: usize, body: Body, stores: Vec<Store>) {
 }
 
 /// Stops writing the results that are not kept (those beyond `keep` stay).
-fn drop_results(node: &mut LoopNode, keep: &[bool]) {
+pub(super) fn drop_results(node: &mut LoopNode, keep: &[bool]) {
     let kept: Vec<usize> =
         (0..node.outputs.len()).filter(|&r| keep.get(r).copied().unwrap_or(true)).collect();
     let place = |r: usize| kept.iter().position(|k| *k == r);
@@ -214,7 +214,7 @@ fn invert(access: &Access, dims: &[usize], domain: &[usize]) -> Option<Vec<Index
 }
 
 /// The expression with axes of extent 1 replaced by 0.
-fn without_unit_axes(e: &IndexExpr, domain: &[usize]) -> IndexExpr {
+pub(super) fn without_unit_axes(e: &IndexExpr, domain: &[usize]) -> IndexExpr {
     let axis = |(a, &d): (usize, &usize)| if d == 1 { IndexExpr::constant(0) } else { IndexExpr::axis(a) };
     let map: Vec<IndexExpr> = domain.iter().enumerate().map(axis).collect();
     e.substitute(&map, Domain::of(domain))

@@ -1,11 +1,12 @@
 //! Fusion: joining loops by substituting one body into another.
 //!
-//! Input and output are loop graphs that compute the same values. Four moves, all value-preserving:
+//! Input and output are loop graphs that compute the same values. Five moves, all value-preserving:
 //!
 //! * a pointwise loop that reads another loop's result in place becomes its *epilogue* (`epilogue`);
 //! * a pointwise loop or view is inlined into its readers as a *prologue*, its index maps composed (`prologue`);
 //! * a contraction whose epilogue reads another one's result becomes one of several terms (`terms`; the host, which gains
 //!   nothing from it, keeps them apart);
+//! * a contraction of rows that are scaled by what depends on a sum along them scales its results (`scale`; the host does not);
 //! * independent pointwise loops over one domain are joined into one with several results (`siblings`).
 //!
 //! Before, `recompute` gives pointwise forward results that the backward pass reads a second loop there, where that keeps
@@ -20,6 +21,7 @@ mod epilogue;
 mod pool;
 mod prologue;
 mod recompute;
+mod scale;
 mod siblings;
 mod substitute;
 mod terms;
@@ -27,14 +29,14 @@ pub mod update;
 
 use crate::lower::LoopGraph;
 use epilogue::Onto;
-use griffinfly_ir::target::{Backend, Target};
+use griffinfly_ir::target::{Backend, Contract, NumericClass, Target};
 
 /// Integer instructions per element an inlined index map may cost.
 const INDEX_COST_LIMIT: usize = 40;
 
-/// Joins what can be joined for this target.
+/// Joins what can be joined for this target under a contract.
 #[must_use]
-pub fn run(graph: LoopGraph, target: &Target) -> LoopGraph {
+pub fn run(graph: LoopGraph, target: &Target, contract: Contract) -> LoopGraph {
     let max_bindings = (target.max_bindings as usize).min(64);
     let mut pool = recompute::run(graph);
     while epilogue::run(&mut pool, max_bindings, Onto::Again) {}
@@ -51,6 +53,11 @@ pub fn run(graph: LoopGraph, target: &Target) -> LoopGraph {
     if target.backend == Backend::Vulkan {
         prologue::run_ahead(&mut pool, max_bindings);
         terms::run(&mut pool, max_bindings);
+        // Kernels for matrix units do not sum rows besides, and gain more than a level.
+        let units = |class: &NumericClass| class.format().is_some_and(|f| target.matrix_formats.contains(&f));
+        if !contract.classes(false).iter().any(units) {
+            scale::run(&mut pool, max_bindings);
+        }
     }
     siblings::run(&mut pool, max_bindings);
     pool.drop_dead();

@@ -12,6 +12,7 @@ mod programs;
 mod random;
 mod recompute;
 mod rules;
+mod scale;
 mod scaling;
 mod targets;
 mod terms;

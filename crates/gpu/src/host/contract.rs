@@ -57,6 +57,9 @@ impl ContractPlan {
         if !c.more.is_empty() {
             return Err(format!("a contraction of {} terms", c.more.len() + 1));
         }
+        if c.has_row_sum() {
+            return Err("a contraction with sums of rows".to_string());
+        }
         let axes = |free| Axes { batch: &c.batch, free, k: &c.k };
         let a = Factor::new(&c.a, &l.operands, axes(&c.m), 0)?;
         let b = Factor::new(&c.b, &l.operands, axes(&c.n), a.end_register(0))?;

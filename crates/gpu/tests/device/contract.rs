@@ -17,7 +17,7 @@ use griffinfly_gpu::vulkan::{OpenOptions, Selector, open_with};
 use griffinfly_ir::loops::Loop;
 use griffinfly_ir::target::{NumericClass, Target};
 use harness::Suite;
-use loops::{Epilogue, Further, Product};
+use loops::{Epilogue, Further, Product, with_row_scale};
 
 /// Opens a device, runs the cases a test adds to a suite for its target, and asserts that validation stayed silent.
 fn check(cases: impl FnOnce(&mut Suite)) {
@@ -219,6 +219,73 @@ fn every_tiling_with_several_terms() {
                 if tiling.is_staged() {
                     suite.case_if_it_fits(&l, &Choice { merge: Merge::Last, ..Choice::parts(tiling, 4) });
                 }
+            }
+        }
+    });
+}
+
+/// Sizes around the tiling's, whole and in parts of either kind, with several terms.
+#[test]
+fn every_tiling_with_scaled_rows() {
+    let [same, other] = [Further { k: None, sum: 1 }, Further { k: Some(40), sum: 0 }];
+    check(|suite| {
+        for (i, tiling) in tilings(&suite.target).into_iter().enumerate() {
+            let [bm, bn] = [tiling.bm, tiling.bn].map(|n| n as usize);
+            let product = |m, n, k| Product { transposed: [i % 2 == 1, true], ..Product::new(m, n, k) };
+            let batched = Product { batch: vec![2], epilogue: Epilogue::Residual, ..product(8, 12, 256) };
+            let loops = [
+                product(bm + 1, bn + 3, 131).build(),
+                batched.build(),
+                product(5, 68, 100).with_terms(&[same]),
+                product(9, 20, 70).with_terms(&[other, same]),
+                product(1, bn, 192).with_terms(&[same]),
+            ];
+            for (_, l) in loops.into_iter().enumerate().filter(|(j, _)| takes(i + j, 3)) {
+                let l = with_row_scale(l);
+                if tiling.class() != NumericClass::F32 {
+                    let error = realise_with(&l, &suite.target, &unsplit(tiling)).unwrap_err();
+                    assert!(error.to_string().contains("sums of rows"), "{error}");
+                    continue;
+                }
+                for choice in [unsplit(tiling), Choice::parts(tiling, 3)] {
+                    suite.case_if_it_fits(&l, &choice);
+                }
+                if tiling.is_staged() {
+                    suite.case_if_it_fits(&l, &Choice { merge: Merge::Last, ..Choice::parts(tiling, 3) });
+                }
+            }
+        }
+    });
+}
+
+/// What is not finite makes its row of results NaN or keeps it so, rows of zeros stay zeros, and squares that overflow make zeros.
+#[test]
+fn every_tiling_scales_rows_that_are_not_finite() {
+    check(|suite| {
+        for (i, tiling) in tilings(&suite.target).into_iter().enumerate() {
+            if tiling.class() != NumericClass::F32 {
+                continue;
+            }
+            let (m, n, k) = (6, 8, 100);
+            let l = with_row_scale(Product { transposed: [false, true], ..Product::new(m, n, k) }.build());
+            let mut operands: Vec<Vec<f32>> = l
+                .operands
+                .iter()
+                .enumerate()
+                .map(|(i, ty)| harness::values(i as u64, ty.elements()))
+                .collect();
+            operands[0][k..2 * k].fill(0.0);
+            operands[0][3 * k + 7] = f32::NAN;
+            operands[0][4 * k + k - 1] = f32::INFINITY;
+            operands[0][5 * k..].iter_mut().for_each(|x| *x *= 1e24);
+            let mut choices = vec![unsplit(tiling), Choice::parts(tiling, 3)];
+            if tiling.is_staged() {
+                choices.push(Choice { merge: Merge::Last, ..Choice::parts(tiling, 3) });
+            }
+            for (_, choice) in choices.iter().enumerate().filter(|(j, _)| takes(i + j, 2)) {
+                let made = realise_with(&l, &suite.target, choice).unwrap();
+                suite.with_operands(&l, made, operands.clone());
+                suite.hold_to(k as f64);
             }
         }
     });

@@ -23,7 +23,8 @@ impl Loop {
                     let k = points(k);
                     batch * k * (2 * m * n + m * of_body(a) + n * of_body(b))
                 };
-                c.terms().map(term).sum::<u64>() + points(&c.domain()) * of_body(&c.epilogue)
+                let rows = if c.has_row_sum() { batch * m * points(&c.k) } else { 0 };
+                c.terms().map(term).sum::<u64>() + rows + points(&c.domain()) * of_body(&c.epilogue)
             }
             LoopKind::Scatter(s) => {
                 points(&s.items) * (of_body(&s.ids) + points(&s.cols) * (1 + of_body(&s.source)))

@@ -139,7 +139,14 @@ impl Run<'_> {
         let (nb, nm) = (c.batch.len(), c.m.len());
         each_point(&c.domain(), |p| {
             let (batch, m, n) = (&p[..nb], &p[nb..nb + nm], &p[nb + nm..]);
-            let mut sums = vec![0.0f32; c.sums()];
+            let mut sums = vec![0.0f32; c.carries()];
+            if c.has_row_sum() {
+                each_point(&c.k, |k| {
+                    let besides = self.body(&c.a, &[batch, m, k].concat(), &[])[1];
+                    let sum = &mut sums[c.carries() - 1];
+                    *sum = (f64::from(*sum) + besides.to_f64()) as f32;
+                });
+            }
             for (extents, left, right, sum) in c.terms() {
                 each_point(extents, |k| {
                     let a = self.body(left, &[batch, m, k].concat(), &[]);

@@ -130,7 +130,8 @@ pub struct Row {
 }
 
 /// `acc(b, m, n) = sum over k of a(b, m, k) * b(b, n, k)` in `f32`, then the epilogue with `Carry(0) = acc`. Further terms add
-/// to the same sum, or make sums of their own, which are the carries after it.
+/// to the same sum, or make sums of their own, which are the carries after it. Where the left factor of the first term has a
+/// second output, that is summed along the products of this term for every row: the last carry, the same in all columns.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Contract {
     /// Batch extents.
@@ -141,7 +142,7 @@ pub struct Contract {
     pub n: Vec<usize>,
     /// Extents summed over.
     pub k: Vec<usize>,
-    /// Left factor over axes `batch ++ m ++ k`.
+    /// Left factor over axes `batch ++ m ++ k`, and what is summed for every row, if anything.
     pub a: Body,
     /// Right factor over axes `batch ++ n ++ k`.
     pub b: Body,
@@ -239,10 +240,22 @@ impl Contract {
         std::iter::once((self.k.as_slice(), &self.a, &self.b, 0)).chain(more)
     }
 
-    /// How many sums there are: the carries of the epilogue.
+    /// How many sums of products there are.
     #[must_use]
     pub fn sums(&self) -> usize {
         self.terms().map(|(.., sum)| sum + 1).max().unwrap_or(1)
+    }
+
+    /// Whether something is summed for every row besides.
+    #[must_use]
+    pub fn has_row_sum(&self) -> bool {
+        self.a.expr.outputs().len() > 1
+    }
+
+    /// How many carries the epilogue has.
+    #[must_use]
+    pub fn carries(&self) -> usize {
+        self.sums() + usize::from(self.has_row_sum())
     }
 }
 

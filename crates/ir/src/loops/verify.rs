@@ -55,6 +55,13 @@ impl Loop {
                 }
                 sums = sums.max(term.sum + 1);
             }
+            // The factor of a further term may be the same body as the first, whose second output counts once.
+            for (i, (_, a, b, _)) in c.terms().enumerate() {
+                let counts = [a, b].map(|body| body.expr.outputs().len());
+                if !(counts == [1, 1] || (counts == [2, 1] && *a == c.a)) {
+                    faults.push(format!("term {i} has factors of {counts:?} outputs"));
+                }
+            }
         }
         let implicit = matches!(self.kind, LoopKind::Scatter(_) | LoopKind::Update(_));
         if !implicit {
@@ -80,7 +87,7 @@ impl Loop {
                     r.phases.iter().take(body).flat_map(|p| &p.combines).map(|c| c.carries()).sum();
                 r.carries().into_iter().take(before).collect()
             }
-            LoopKind::Contract(c) if body == 2 + 2 * c.more.len() => vec![DType::F32; c.sums()],
+            LoopKind::Contract(c) if body == 2 + 2 * c.more.len() => vec![DType::F32; c.carries()],
             _ => Vec::new(),
         }
     }

@@ -144,9 +144,10 @@ fn contraction(c: &Contract, classes: &[NumericClass]) -> String {
             read(a, c.batch.len() + c.m.len(), c.batch.len() + c.m.len() + k.len())
         };
         let right = read(b, c.batch.len() + c.n.len(), c.batch.len() + c.n.len() + k.len());
+        let besides = if before.is_none() && c.has_row_sum() { "+rows" } else { "" };
         before = Some((a, k));
         // Writing to a string does not fail.
-        let _ = write!(out, " {left}*{right} k{}", dims(k));
+        let _ = write!(out, " {left}{besides}*{right} k{}", dims(k));
         if sum > 0 {
             let _ = write!(out, " s{sum}");
         }

@@ -2,7 +2,7 @@
 
 use griffinfly_ir::index::{Access, Bound, Domain, IndexExpr, Store};
 use griffinfly_ir::loops::{Body, Contract, Loop, LoopKind, Term};
-use griffinfly_ir::scalar::{BinaryFn, Scalar};
+use griffinfly_ir::scalar::{BinaryFn, Scalar, ScalarNode, UnaryFn};
 use griffinfly_ir::types::{DType, TensorType};
 
 /// What happens to the sums.
@@ -152,6 +152,44 @@ impl Product {
         }
         l
     }
+}
+
+/// A contraction of `x g` whose rows are scaled by `1 / sqrt(average of x^2 + 1e-3)`: x is the left factor of the first term and
+/// of those that have the same one, g an operand over its products.
+pub(super) fn with_row_scale(mut l: Loop) -> Loop {
+    let (dims, at) = match &l.kind {
+        LoopKind::Contract(c) => (c.k.clone(), [c.batch.len() + c.m.len(), c.sums()]),
+        _ => return l,
+    };
+    let products = dims.iter().product::<usize>() as f32;
+    let weights = TensorType::f32(dims.clone());
+    l.operands.push(weights.clone());
+    let operand = l.operands.len() - 1;
+    let LoopKind::Contract(c) = &mut l.kind else { return l };
+    let mut a = c.a.clone();
+    let x = a.expr.outputs()[0];
+    let access = Access::at((0..dims.len()).map(|i| axis(at[0] + i)).collect());
+    let g = a.load(operand, &weights, access);
+    let (element, square) = (a.expr.mul(x, g), a.expr.mul(x, x));
+    a.expr.set_outputs(vec![element, square]);
+    c.more.iter_mut().filter(|term| term.a == c.a).for_each(|term| term.a = a.clone());
+    c.a = a;
+    let mut epilogue = Body::new();
+    let e = &mut epilogue.expr;
+    let (sum, per, eps) = (e.carry(at[1], DType::F32), e.f32(1.0 / products), e.f32(1e-3));
+    let average = e.mul(sum, per);
+    let shifted = e.add(average, eps);
+    let scale = e.unary(UnaryFn::Rsqrt, shifted);
+    let outputs = epilogue.import(&c.epilogue, c.epilogue.expr.outputs(), &mut |body, node| match node {
+        ScalarNode::Carry(k) => {
+            let sum = body.expr.carry(*k as usize, DType::F32);
+            Some(body.expr.mul(sum, scale))
+        }
+        _ => None,
+    });
+    epilogue.expr.set_outputs(outputs);
+    c.epilogue = epilogue;
+    l
 }
 
 /// A square two-dimensional convolution.

@@ -2,7 +2,7 @@
 
 use griffinfly_ir::index::{Access, Store};
 use griffinfly_ir::loops::{Body, Contract, Loop, LoopKind, Map, interpret};
-use griffinfly_ir::scalar::ScalarNode;
+use griffinfly_ir::scalar::{ScalarExpr, ScalarId, ScalarNode};
 use griffinfly_ir::types::TensorType;
 
 /// Results of a contraction, and for each element how much rounding it may show.
@@ -32,9 +32,22 @@ pub(super) fn expected(l: &Loop, operands: &[Vec<f32>]) -> Expected {
             sizes[at] += size;
         }
     }
+    if c.has_row_sum() {
+        let second = Body { expr: outputs(&c.a.expr, &c.a.expr.outputs()[1..]), ..c.a.clone() };
+        let values = factor(l, &second, [&c.batch, &c.m, &c.k], &words);
+        let total = |row: &[f32]| row.iter().map(|x| f64::from(*x)).sum::<f64>();
+        let k = c.k.iter().product();
+        sums.push(values.chunks(k).flat_map(|row| vec![total(row); n]).collect());
+    }
     let sums: Vec<Vec<f32>> = sums.into_iter().map(|s| s.into_iter().map(|x| x as f32).collect()).collect();
     let magnitude = sizes.into_iter().filter(|size| size.is_finite()).fold(0.0, f64::max);
     Expected { values: epilogue(l, c, words, &sums), magnitude }
+}
+
+fn outputs(expr: &ScalarExpr, values: &[ScalarId]) -> ScalarExpr {
+    let mut expr = expr.clone();
+    expr.set_outputs(values.to_vec());
+    expr
 }
 
 /// A factor as a dense array over its domain.

@@ -106,7 +106,7 @@ pub fn choose_among(contract: &Contract, target: &Target, classes: &[NumericClas
     };
     let tiling = if size.allows(&choice.tiling, target) { choice.tiling } else { Tiling::DIRECT };
     let points = size.batch.saturating_mul(size.m).saturating_mul(size.n);
-    let bytes = points.saturating_mul(4 * u64::from(size.sums)).max(1);
+    let bytes = points.saturating_mul(4 * contract.carries() as u64).max(1);
     let most = (target.max_binding_bytes.min(target.chunk_bytes()) / bytes).max(1);
     let split = choice.split.min(u32::try_from(most).unwrap_or(u32::MAX));
     if target.is_hardware { Choice::split(tiling, split) } else { Choice::parts(tiling, split) }
@@ -122,6 +122,8 @@ pub(super) struct Size {
     /// Right factors that are staged with one left factor, at most.
     rights: u32,
     sums: u32,
+    /// Whether something is summed for every row besides.
+    has_row_sum: bool,
 }
 
 impl Size {
@@ -138,7 +140,8 @@ impl Size {
                 k += extents.iter().product::<usize>() as u64;
             }
         }
-        Size { batch, m, n, k, rights, sums: contract.sums() as u32 }
+        let (sums, has_row_sum) = (contract.sums() as u32, contract.has_row_sum());
+        Size { batch, m, n, k, rights, sums, has_row_sum }
     }
 
     /// Multiplications.
@@ -151,6 +154,7 @@ impl Size {
     pub(super) fn allows(&self, tiling: &Tiling, target: &Target) -> bool {
         let registers = tiling.tm * tiling.tn * self.sums;
         tiling.fits(target, &target.numeric_classes)
+            && (!self.has_row_sum || tiling.class() == NumericClass::F32)
             && tiling.bytes_with(self.rights.max(self.sums), target) <= target.max_workgroup_bytes
             && (self.sums == 1 || registers <= if target.is_hardware { MOST_SUMS } else { 2 * MOST_SUMS })
     }

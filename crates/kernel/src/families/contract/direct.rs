@@ -10,7 +10,7 @@ use super::view::View;
 use crate::KernelError;
 use crate::families::Instance;
 use crate::families::emit::{Draft, decompose, fold_groups};
-use crate::kir::{Builder, Expr};
+use crate::kir::{Builder, Expr, Var};
 
 /// The instance that computes all products (or the partial sums of every part).
 pub(super) fn instance(problem: &Problem<'_>, name: String) -> Result<Instance, KernelError> {
@@ -82,14 +82,16 @@ impl<'b> Direct<'_, 'b> {
         let (b, t, at) = (self.b, &self.tiling, &self.position);
         let row = (at.tile_m * t.tm).named("row");
         let column = (at.tile_n * t.tn).named("column");
-        let sums = Accumulators::new(b, self.problem.sums, (t.tm, t.tn));
-        for ((term, factors), range) in self.problem.terms.iter().zip(factors).zip(&at.ranges) {
+        let sums = Accumulators::new(b, self.problem.sums, (t.tm, t.tn)).with_rows(rows(self.problem, b));
+        for (number, ((term, factors), range)) in
+            self.problem.terms.iter().zip(factors).zip(&at.ranges).enumerate()
+        {
             let left = Reader::new(b, buffers, (factors[0], at.batch), (row, self.words.m), t.tm);
             let right = Reader::new(b, buffers, (factors[1], at.batch), (column, self.words.n), t.tn);
             let step = step(factors);
             let mut result = Ok(());
             b.for_("k", *range, step, |k| {
-                result = self.turn((&left, &right), (k, step), (&sums, term.sum));
+                result = self.turn((&left, &right), (k, step), (&sums, (number, term.sum)));
             });
             result?;
         }
@@ -104,12 +106,30 @@ impl<'b> Direct<'_, 'b> {
         &self,
         (left, right): (&Reader<'_, 'b>, &Reader<'_, 'b>),
         (k, step): (Expr<'b>, u32),
-        (sums, sum): (&Accumulators<'b>, usize),
+        (sums, (number, sum)): (&Accumulators<'b>, (usize, usize)),
     ) -> Result<(), KernelError> {
         let fused = self.problem.target.is_hardware;
-        sums.add_all(sum, (&left.read(k, step)?, &right.read(k, step)?), fused);
+        let [a, c] = [left.fetch(k, step)?, right.fetch(k, step)?];
+        sums.add_all(sum, (&left.products(&a.values), &right.products(&c.values)), fused);
+        if number == 0 {
+            left.products(&a.besides).iter().for_each(|values| sums.add_rows(values));
+        }
         Ok(())
     }
+}
+
+/// Variables for what is summed for each row of a register tile, if anything is.
+pub(super) fn rows<'b>(problem: &Problem<'_>, b: &'b Builder) -> Vec<Var<'b>> {
+    let count = if problem.has_row_sum { problem.choice.tiling.tm } else { 0 };
+    (0..count).map(|_| b.var("rows", 0.0_f32)).collect()
+}
+
+/// What is loaded of a factor for some products: by products at once, the values of the rows.
+pub(super) struct Fetched<'b> {
+    /// The factor.
+    pub(super) values: Vec<Vec<Expr<'b>>>,
+    /// Its second output; empty if it has none.
+    pub(super) besides: Vec<Vec<Expr<'b>>>,
 }
 
 impl<'a, 'b> Reader<'a, 'b> {
@@ -133,23 +153,21 @@ impl<'a, 'b> Reader<'a, 'b> {
         self.rows.len() as u32 * if self.sight.1 == Some(LAST) { 1 } else { step }
     }
 
-    /// For each of `step` products from `k` on, the element of every row.
-    pub(super) fn read(&self, k: Expr<'b>, step: u32) -> Result<Vec<Vec<Expr<'b>>>, KernelError> {
-        Ok(self.products(&self.fetch(k, step)?))
-    }
-
-    /// What is loaded for these products: by products at once, the values of the rows.
-    pub(super) fn fetch(&self, k: Expr<'b>, step: u32) -> Result<Vec<Vec<Expr<'b>>>, KernelError> {
+    /// What is loaded for `step` products from `k` on.
+    pub(super) fn fetch(&self, k: Expr<'b>, step: u32) -> Result<Fetched<'b>, KernelError> {
         let at_once = if self.sight.1 == Some(LAST) { 4 } else { 1 };
-        let mut fetched = Vec::new();
+        let mut fetched = Fetched { values: Vec::new(), besides: Vec::new() };
         for from in (0..step).step_by(at_once) {
             let axes = decompose(self.b, k + from, &self.sight.0.groups[LAST]);
-            let mut values = Vec::new();
-            for rows in &self.rows {
+            let outputs = |rows: &Vec<Expr<'b>>| {
                 let axes = [self.batch.as_slice(), rows, &axes].concat();
-                values.push(point::outputs(self.b, self.buffers, self.sight, &axes, &[])?[0]);
+                point::outputs(self.b, self.buffers, self.sight, &axes, &[])
+            };
+            let outputs = self.rows.iter().map(outputs).collect::<Result<Vec<_>, _>>()?;
+            fetched.values.push(outputs.iter().map(|outputs| outputs[0]).collect());
+            if self.sight.0.body.expr.outputs().len() > 1 {
+                fetched.besides.push(outputs.iter().map(|outputs| outputs[1]).collect());
             }
-            fetched.push(values);
         }
         Ok(fetched)
     }

@@ -14,6 +14,8 @@ const IN_FLIGHT: u32 = 16;
 pub(super) struct Accumulators<'b> {
     pub(super) b: &'b Builder,
     pub(super) sums: Vec<Vec<Vec<Var<'b>>>>,
+    /// What is summed for each row besides, one row or four to a variable; empty if nothing is.
+    rows: Vec<Var<'b>>,
 }
 
 impl<'b> Accumulators<'b> {
@@ -23,12 +25,44 @@ impl<'b> Accumulators<'b> {
             if columns.is_multiple_of(4) { (columns / 4, Type::F32X4) } else { (columns, Type::F32) };
         let var = |i: u32, j: u32| b.var(format!("sum_{i}_{j}"), b.zero(ty));
         let one = |_| (0..rows).map(|i| (0..count).map(|j| var(i, j)).collect()).collect();
-        Self { b, sums: (0..sums).map(one).collect() }
+        Self { b, sums: (0..sums).map(one).collect(), rows: Vec::new() }
+    }
+
+    /// The same with what is summed for each row.
+    pub(super) fn with_rows(self, rows: Vec<Var<'b>>) -> Self {
+        Self { rows, ..self }
+    }
+
+    /// Adds values to what is summed for each row, if anything is.
+    pub(super) fn add_rows(&self, values: &[Expr<'b>]) {
+        self.rows.iter().zip(values).for_each(|(var, value)| var.set(var.get() + *value));
+    }
+
+    /// What is summed for each row so far.
+    pub(super) fn row_scalars(&self) -> Vec<Expr<'b>> {
+        self.rows.iter().map(|var| var.get()).collect()
+    }
+
+    /// The carries of the epilogue at a row and variable of columns.
+    fn carries(&self, row: usize, variable: usize) -> Vec<Expr<'b>> {
+        let lanes = Lanes::from_count(self.lanes() as usize).unwrap_or(Lanes::One);
+        let besides = match self.rows.first().map(|var| var.ty().lanes) {
+            Some(Lanes::Four) => Some(self.rows[row / 4].get().lane((row % 4) as u8)),
+            Some(_) => Some(self.rows[row].get()),
+            None => None,
+        };
+        let sums = self.sums.iter().map(|sum| sum[row][variable].get());
+        sums.chain(besides.map(|value| value.splat(lanes))).collect()
+    }
+
+    /// Number of carries.
+    fn count(&self) -> u32 {
+        self.sums.len() as u32 + u32::from(!self.rows.is_empty())
     }
 
     /// Those of one output whose sums are done.
     pub(super) fn of(b: &'b Builder, sums: &[Var<'b>]) -> Self {
-        Self { b, sums: sums.iter().map(|sum| vec![vec![*sum]]).collect() }
+        Self { b, sums: sums.iter().map(|sum| vec![vec![*sum]]).collect(), rows: Vec::new() }
     }
 
     /// Adds what other accumulators of the same shape hold, and clears those.
@@ -99,7 +133,7 @@ impl<'b> Accumulators<'b> {
         finish: impl FnOnce(),
     ) {
         let b = self.b;
-        let vars: Vec<Var<'b>> = self.sums.concat().concat();
+        let vars: Vec<Var<'b>> = [self.sums.concat().concat(), self.rows.clone()].concat();
         let (count, lane, size) = (vars.len() as u32, b.local_index(), b.invocations());
         let place = |id: Expr<'b>, v: usize| id * (count * size) + (lane + v as u32 * size);
         vars.iter().enumerate().for_each(|(v, var)| partials.store(place(id, v), var.get()));
@@ -208,7 +242,7 @@ impl<'a, 'b> Finish<'a, 'b> {
         let columns = self.columns(b, columns, sums);
         let batch = self.decomposed(b, 0, at.batch);
         let mut result = Ok(());
-        let count = sums.sums.len() as u32;
+        let count = sums.count();
         for (i, row) in rows.iter().enumerate() {
             b.if_(row.lt(words.m), || {
                 let axes = self.decomposed(b, 1, *row);
@@ -216,7 +250,7 @@ impl<'a, 'b> Finish<'a, 'b> {
                 let line = |sum: u32| ((at.z * count + sum) * words.m + *row) * words.n;
                 let lines: Vec<Expr<'b>> = (0..count).map(line).collect();
                 for (v, columns) in columns.iter().enumerate() {
-                    let values: Vec<Expr<'b>> = sums.sums.iter().map(|sum| sum[i][v].get()).collect();
+                    let values = sums.carries(i, v);
                     for (j, column) in columns.iter().enumerate() {
                         let value = |value: &Expr<'b>| {
                             if columns.len() == 1 { *value } else { value.lane(j as u8) }

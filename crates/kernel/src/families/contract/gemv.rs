@@ -16,7 +16,7 @@ use super::tiling::Tiling;
 use crate::KernelError;
 use crate::families::Instance;
 use crate::families::emit::{Draft, fold_groups};
-use crate::kir::{Builder, Expr, Type, Var};
+use crate::kir::{Builder, Expr, Shared, Type, Var};
 
 /// Loads of one factor that an invocation has in flight on hardware.
 const IN_FLIGHT: u32 = 16;
@@ -111,6 +111,8 @@ struct Total<'b> {
     sum: Var<'b>,
     output: Expr<'b>,
     is_held: Expr<'b>,
+    /// The memory in which the lanes added up.
+    shared: Option<Shared<'b>>,
 }
 
 impl<'b> Gemv<'_, 'b> {
@@ -126,6 +128,7 @@ impl<'b> Gemv<'_, 'b> {
         let row = (at.tile_m * t.bm + (seat.group / wide) * t.tm).named("row");
         let column = (at.tile_n * t.bn + (seat.group % wide) * t.tn).named("column");
         let sums = Accumulators::new(b, self.problem.sums, (t.tm, t.tn));
+        let sums = sums.with_rows(direct::rows(self.problem, b));
         for (n, (term, factors)) in self.problem.terms.iter().zip(factors).enumerate() {
             let left = Reader::new(b, buffers, (factors[0], at.batch), (row, self.words.m), t.tm);
             let right = Reader::new(b, buffers, (factors[1], at.batch), (column, self.words.n), t.tn);
@@ -133,14 +136,32 @@ impl<'b> Gemv<'_, 'b> {
             self.multiply((n, term), (&left, &right), (step, &seat), &sums)?;
         }
         let totals: Vec<_> =
-            (0..self.problem.sums).map(|sum| self.total(&seat, &sums.scalars(sum))).collect();
+            (0..self.problem.sums).map(|sum| self.total(&seat, &sums.scalars(sum), None)).collect();
         let (vars, total): (Vec<_>, _) = (totals.iter().map(|total| total.sum).collect(), &totals[0]);
+        let sums = Accumulators::of(b, &vars).with_rows(self.row_total(&seat, &sums, total.shared));
         let mut result = Ok(());
         b.if_(total.is_held, || {
             let (rows, columns) = ([row + total.output / t.tn], [column + total.output % t.tn]);
-            result = finish.emit(buffers, (self.words, at), (&rows, &columns), &Accumulators::of(b, &vars));
+            result = finish.emit(buffers, (self.words, at), (&rows, &columns), &sums);
         });
         result
+    }
+
+    /// What is summed for the row of the output that the invocation holds, if anything: as one more sum, the same in all
+    /// columns, in the memory of another one.
+    fn row_total(
+        &self,
+        seat: &Seat<'b>,
+        sums: &Accumulators<'b>,
+        shared: Option<Shared<'b>>,
+    ) -> Vec<Var<'b>> {
+        let rows = sums.row_scalars();
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        let each = |row: &Expr<'b>| vec![*row; self.tiling.tn as usize];
+        self.b.barrier();
+        vec![self.total(seat, &rows.iter().flat_map(each).collect::<Vec<_>>(), shared).sum]
     }
 
     fn seat(&self, factors: &[Sight<'_>; 2]) -> Seat<'b> {
@@ -179,9 +200,12 @@ impl<'b> Gemv<'_, 'b> {
             };
             let fetched = (0..steps).map(fetch).collect::<Result<Vec<_>, KernelError>>()?;
             for (inside, mut a, mut c) in fetched {
-                let values = a.iter_mut().chain(&mut c).flatten();
+                let values = a.values.iter_mut().chain(&mut c.values).chain(&mut a.besides).flatten();
                 values.for_each(|value| *value = inside.select(*value, b.zero(value.ty())));
-                sums.add_all(term.sum, (&left.products(&a), &right.products(&c)), fused);
+                sums.add_all(term.sum, (&left.products(&a.values), &right.products(&c.values)), fused);
+                if number == 0 {
+                    left.products(&a.besides).iter().for_each(|values| sums.add_rows(values));
+                }
             }
             Ok(())
         };
@@ -202,15 +226,18 @@ impl<'b> Gemv<'_, 'b> {
         needed.div_ceil(needed.div_ceil(most))
     }
 
-    /// Adds what the lanes have of a sum.
-    fn total(&self, seat: &Seat<'b>, scalars: &[Expr<'b>]) -> Total<'b> {
+    /// Adds what the lanes have of a sum, in memory that is given or new.
+    fn total(&self, seat: &Seat<'b>, scalars: &[Expr<'b>], shared: Option<Shared<'b>>) -> Total<'b> {
         let (b, exchange) = (self.b, Exchange::of(&self.tiling));
         let Exchange { outputs, mut parts, .. } = exchange;
-        let shared = (exchange.words() > 0).then(|| b.shared("lanes", Type::F32, exchange.words()));
+        let new = || (exchange.words() > 0).then(|| b.shared("lanes", Type::F32, exchange.words()));
+        let memory = shared.or_else(new);
         let (output, part) = (seat.lane / parts, seat.lane % parts);
         let (output, part) = (output.named("output"), part.named("part"));
         let sum = b.var("total", scalars[0]);
-        let Some(shared) = shared else { return Total { sum, output, is_held: b.constant(true) } };
+        let Some(shared) = memory else {
+            return Total { sum, output, is_held: b.constant(true), shared: memory };
+        };
         let add = |first: Expr<'b>, (count, step): (u32, u32)| {
             let first = first.named("first");
             let values: Vec<_> = (0..count).map(|i| shared.load(first + i * step)).collect();
@@ -240,6 +267,6 @@ impl<'b> Gemv<'_, 'b> {
             is_held = part.lt(parts);
             b.if_(is_held, || add(line, (radix, parts)));
         }
-        Total { sum, output, is_held }
+        Total { sum, output, is_held, shared: memory }
     }
 }

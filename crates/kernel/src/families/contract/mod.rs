@@ -87,6 +87,12 @@ pub fn realise_with(l: &Loop, target: &Target, choice: &Choice) -> Result<Realis
         return Err(unsupported("contract", format!("{} does not run on {}", choice.tiling, target.name)));
     }
     let problem = Problem::new(l, target, *choice)?;
+    if problem.has_row_sum && choice.tiling.class() != NumericClass::F32 {
+        return Err(unsupported(
+            "contract",
+            format!("sums of rows beside the products of {}", choice.tiling),
+        ));
+    }
     if problem.is_joined() {
         match joined(&problem) {
             // The parts, the counters, and all operands and results in one kernel are too many for some devices; tiles that are
@@ -99,7 +105,7 @@ pub fn realise_with(l: &Loop, target: &Target, choice: &Choice) -> Result<Realis
     let mut dispatches = vec![product(&problem)?];
     let mut scratch = Vec::new();
     if problem.is_split() {
-        let bytes = 4 * problem.points() * u64::from(problem.parts()) * problem.sums as u64;
+        let bytes = 4 * problem.points() * u64::from(problem.parts()) * problem.carries() as u64;
         check_partials(bytes, target)?;
         dispatches.push(reduce::instance(&problem, format!("contract reduce {}", problem.parts()))?);
         scratch.push(bytes);
@@ -110,7 +116,10 @@ pub fn realise_with(l: &Loop, target: &Target, choice: &Choice) -> Result<Realis
 /// One dispatch, in which the last workgroup of a tile adds its parts.
 fn joined(problem: &Problem<'_>) -> Result<Realisation, KernelError> {
     let (tiling, (_, _, total)) = (problem.choice.tiling, problem.tiles());
-    let bytes = 4 * total * u64::from(tiling.bm) * u64::from(tiling.bn) * problem.sums as u64;
+    // Every invocation leaves the sums of its rows too.
+    let rows = if problem.has_row_sum { tiling.bm * tiling.bn / tiling.tn } else { 0 };
+    let tile = u64::from(tiling.bm * tiling.bn) * problem.sums as u64 + u64::from(rows);
+    let bytes = 4 * total * tile;
     check_partials(bytes, problem.target)?;
     let counters = 4 * total / u64::from(problem.parts());
     Ok(Realisation { dispatches: vec![product(problem)?], scratch: vec![bytes], counters })
@@ -136,7 +145,8 @@ fn product(problem: &Problem<'_>) -> Result<Instance, KernelError> {
         if term.is_joint {
             name.push_str(&format!("&b{}", width(b)));
         } else {
-            name.push_str(&format!(" a{} b{}", width(a), width(b)));
+            let besides = if a.0.body.expr.outputs().len() > 1 { "+rows" } else { "" };
+            name.push_str(&format!(" a{}{besides} b{}", width(a), width(b)));
         }
     }
     if problem.is_split() {

@@ -21,8 +21,10 @@ pub(super) struct Problem<'a> {
     pub(super) choice: Choice,
     /// What is summed, in order.
     pub(super) terms: Vec<Term>,
-    /// Number of sums.
+    /// Number of sums of products.
     pub(super) sums: usize,
+    /// Whether the second output of the first left factor is summed for every row.
+    pub(super) has_row_sum: bool,
     /// Outputs over batch, row, column.
     pub(super) epilogue: View,
     /// Batches, rows, columns.
@@ -76,7 +78,8 @@ impl<'a> Problem<'a> {
         let split = choice.split.max(least).clamp(1, longest.div_ceil(choice.tiling.step()));
         let choice = Choice { split, ..choice };
         let epilogue = View::new(&c.epilogue, &c.stores, [&c.batch, &c.m, &c.n], types);
-        Ok(Problem { l, target, choice, terms, sums: c.sums(), epilogue, sizes })
+        let (sums, has_row_sum) = (c.sums(), c.has_row_sum());
+        Ok(Problem { l, target, choice, terms, sums, has_row_sum, epilogue, sizes })
     }
 
     /// The epilogue with the direction in which outputs are computed four at a time.
@@ -87,6 +90,11 @@ impl<'a> Problem<'a> {
     /// Whether rows of the output are whole quadruples.
     pub(super) fn has_quad_columns(&self) -> bool {
         self.sizes[2].is_multiple_of(4)
+    }
+
+    /// Number of carries of the epilogue.
+    pub(super) fn carries(&self) -> usize {
+        self.sums + usize::from(self.has_row_sum)
     }
 
     pub(super) fn is_split(&self) -> bool {

@@ -23,10 +23,10 @@ pub(super) fn instance(problem: &Problem<'_>, name: String) -> Result<Instance, 
     let id = b.flat_global_id().named("id");
     let mut result = Ok(());
     b.if_(id.lt(points), || {
-        let sums: Vec<_> = (0..problem.sums).map(|_| b.var("sum", b.zero(element))).collect();
+        let sums: Vec<_> = (0..problem.carries()).map(|_| b.var("sum", b.zero(element))).collect();
         let size = (m * columns).named("size");
         // Parts, batches, sums, rows, columns.
-        let first = match problem.sums {
+        let first = match problem.carries() {
             1 => id,
             count => id / size * (size * count as u32) + id % size,
         };

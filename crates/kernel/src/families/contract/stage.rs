@@ -40,6 +40,8 @@ pub(super) struct Stage<'a, 'b> {
     plan: Plan<'a, 'b>,
     pub(super) shared: Shared<'b>,
     chunks: Vec<Chunk<'b>>,
+    /// For each chunk, the second output of the factor summed over all tiles; empty if it has none.
+    besides: Vec<Var<'b>>,
 }
 
 /// The share of an invocation in one round.
@@ -75,21 +77,41 @@ impl<'a, 'b> Stage<'a, 'b> {
             let chunk = plan.chunk(number, active, chunks.first());
             chunks.push(chunk);
         }
-        Self { plan, shared, chunks }
+        let has_second = plan.sight.0.body.expr.outputs().len() > 1;
+        let var = |_: &Chunk<'b>| plan.b.var("besides", plan.b.zero(Type::F32X4));
+        let besides = chunks.iter().filter(|_| has_second).map(var).collect();
+        Self { plan, shared, chunks, besides }
+    }
+
+    /// What the factor's second output sums up to over all products, for quadruples of rows of the tile: the shares of all
+    /// invocations, product by product, go through the array, which nobody reads any more.
+    pub(super) fn row_sums(&self, quads: &[Expr<'b>]) -> Vec<Var<'b>> {
+        let (b, stride) = (self.plan.b, Tiling::stride(self.plan.rows));
+        if self.besides.is_empty() {
+            return Vec::new();
+        }
+        self.put(&self.besides, b.constant(0_u32));
+        b.barrier();
+        let total = |quad: &Expr<'b>| {
+            let sum = b.var("rows", b.zero(Type::F32X4));
+            (0..self.plan.tiling.bk).for_each(|k| sum.set(sum.get() + self.shared.load(*quad + k * stride)));
+            sum
+        };
+        quads.iter().map(total).collect()
     }
 
     /// Loads the tile that starts at product `from` and puts it down from row `base` of the array on.
     pub(super) fn fill(&self, from: Expr<'b>, end: Expr<'b>, base: Expr<'b>) -> Result<(), KernelError> {
         let unconditional = self.chunks.iter().all(|chunk| chunk.active.is_none());
         if unconditional {
-            let fetched = self.chunks.iter().map(|chunk| self.fetch(chunk, from, end));
+            let fetched = (0..self.chunks.len()).map(|number| self.fetch(number, from, end));
             let fetched = fetched.collect::<Result<Vec<_>, _>>()?;
             self.chunks.iter().zip(fetched).for_each(|(chunk, value)| self.put_one(chunk, value, base));
             return Ok(());
         }
-        for chunk in &self.chunks {
+        for (number, chunk) in self.chunks.iter().enumerate() {
             let mut result = Ok(());
-            self.when(chunk, || result = self.fetch(chunk, from, end).map(|v| self.put_one(chunk, v, base)));
+            self.when(chunk, || result = self.fetch(number, from, end).map(|v| self.put_one(chunk, v, base)));
             result?;
         }
         Ok(())
@@ -109,9 +131,9 @@ impl<'a, 'b> Stage<'a, 'b> {
         from: Expr<'b>,
         end: Expr<'b>,
     ) -> Result<(), KernelError> {
-        for (chunk, var) in self.chunks.iter().zip(registers) {
+        for ((number, chunk), var) in self.chunks.iter().enumerate().zip(registers) {
             let mut result = Ok(());
-            self.when(chunk, || result = self.fetch(chunk, from, end).map(|value| var.set(value)));
+            self.when(chunk, || result = self.fetch(number, from, end).map(|value| var.set(value)));
             result?;
         }
         Ok(())
@@ -136,19 +158,26 @@ impl<'a, 'b> Stage<'a, 'b> {
         self.shared.store((base + chunk.product) * stride + chunk.quad, value);
     }
 
-    /// The quadruple of rows of a chunk.
-    fn fetch(&self, chunk: &Chunk<'b>, from: Expr<'b>, end: Expr<'b>) -> Result<Expr<'b>, KernelError> {
-        let (b, view) = (self.plan.b, self.plan.sight.0);
+    /// The quadruple of rows of a chunk; its second output is added up.
+    fn fetch(&self, number: usize, from: Expr<'b>, end: Expr<'b>) -> Result<Expr<'b>, KernelError> {
+        let (b, view, chunk) = (self.plan.b, self.plan.sight.0, &self.chunks[number]);
         let k = from + chunk.product;
         let inside = k.lt(end);
         let product = decompose(b, k.native_min(end - 1), &view.groups[LAST]);
         let mut values = Vec::new();
         for row in &chunk.rows {
             let axes = [self.plan.batch.as_slice(), row, &product].concat();
-            values.push(point::outputs(b, self.plan.buffers, self.plan.sight, &axes, &[])?[0]);
+            values.push(point::outputs(b, self.plan.buffers, self.plan.sight, &axes, &[])?);
         }
-        let value = if self.plan.sight.1.is_some() { values[0] } else { b.vector(&values) };
-        Ok(inside.select(value, b.zero(value.ty())))
+        let output = |n: usize| {
+            let values: Vec<Expr<'b>> = values.iter().map(|outputs| outputs[n]).collect();
+            let value = if self.plan.sight.1.is_some() { values[0] } else { b.vector(&values) };
+            inside.select(value, b.zero(value.ty()))
+        };
+        if let Some(sum) = self.besides.get(number) {
+            sum.set(sum.get() + output(1));
+        }
+        Ok(output(0))
     }
 }
 

@@ -100,14 +100,18 @@ impl<'b> Tile<'_, 'b> {
     ) -> Result<(), KernelError> {
         let place = self.place();
         let sums = Accumulators::new(self.b, self.problem.sums, (self.tiling.tm, self.tiling.tn));
-        for group in self.groups(factors, buffers) {
+        let groups = self.groups(factors, buffers);
+        for group in &groups {
             match self.tiling.staging {
-                Staging::Double => self.double(&group, &place, &sums)?,
+                Staging::Double => self.double(group, &place, &sums)?,
                 Staging::Single | Staging::Direct | Staging::Lanes | Staging::Matrix(_) => {
-                    self.single(&group, &place, &sums)?;
+                    self.single(group, &place, &sums)?;
                 }
             }
         }
+        let quads = (0..self.tiling.tm / 4).map(|q| place.row + q * (self.tiling.bm / self.tiling.tm));
+        let quads: Vec<Expr<'b>> = quads.collect();
+        let sums = sums.with_rows(groups.first().map_or(Vec::new(), |group| group.left.row_sums(&quads)));
         let (rows, columns) = self.outputs(&place);
         finish.emit(buffers, (self.words, &self.position), (&rows, &columns), &sums)
     }
