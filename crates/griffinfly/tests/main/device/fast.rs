@@ -27,7 +27,9 @@ fn table(device: &Device, contract: Contract) -> Choices {
     let options = Options { contract, ..Options::default() };
     let graph = branches().gradients().unwrap();
     let problems = tuning::problems(graph.graph(), device.target(), &options).unwrap();
-    problems.into_iter().map(|problem| (problem.key, TERMS.to_owned())).collect()
+    let mut choices = Choices::new();
+    problems.into_iter().for_each(|problem| choices.insert(problem.key, TERMS));
+    choices
 }
 
 #[test]
