@@ -29,7 +29,7 @@ pub mod update;
 
 use crate::lower::LoopGraph;
 use epilogue::Onto;
-use griffinfly_ir::target::{Backend, Contract, NumericClass, Target};
+use griffinfly_ir::target::{Backend, Contract, Target};
 
 /// Integer instructions per element an inlined index map may cost.
 const INDEX_COST_LIMIT: usize = 40;
@@ -53,11 +53,7 @@ pub fn run(graph: LoopGraph, target: &Target, contract: Contract) -> LoopGraph {
     if target.backend == Backend::Vulkan {
         prologue::run_ahead(&mut pool, max_bindings);
         terms::run(&mut pool, max_bindings);
-        // Kernels for matrix units do not sum rows besides, and gain more than a level.
-        let units = |class: &NumericClass| class.format().is_some_and(|f| target.matrix_formats.contains(&f));
-        if !contract.classes(false).iter().any(units) {
-            scale::run(&mut pool, max_bindings);
-        }
+        scale::run(&mut pool, max_bindings, (target, contract));
     }
     siblings::run(&mut pool, max_bindings);
     pool.drop_dead();
