@@ -12,11 +12,8 @@ use griffinfly_ir::target::{Contract as Precision, HalfFormat, NumericClass, Tar
 use griffinfly_ir::types::TensorType;
 
 fn contractions(made: &LoopGraph) -> Vec<&Contract> {
-    let contract = |kind| match kind {
-        &LoopKind::Contract(ref c) => Some(c),
-        _ => None,
-    };
-    made.loops.iter().filter_map(|node| contract(&node.l.kind)).collect()
+    let kinds = made.loops.iter().map(|node| &node.l.kind);
+    kinds.filter_map(|kind| if let LoopKind::Contract(c) = kind { Some(c) } else { None }).collect()
 }
 
 fn rows(made: &LoopGraph) -> usize {
