@@ -13,7 +13,7 @@
 //! | `view` | bodies with flat addresses and merged axes; which can be evaluated four points at a time |
 //! | `point` | evaluation of a body at one or four points; bindings |
 //! | `problem` | a contraction on a target: views, sizes, parameter words, position of a tile |
-//! | `tile`, `stage` | the staged kernel; filling its tiles in workgroup memory |
+//! | `tile`, `stage`, `slices` | the staged kernel; filling its tiles in workgroup memory; adding up its slices |
 //! | `matrix`, `matrix_stage`, `rounding` | the kernel for matrix units; filling its tiles; terms of an operand |
 //! | `direct` | the kernel without workgroup memory |
 //! | `gemv`, `gemv_choice` | the kernel for few rows or columns, whose products lanes share; its choice |
@@ -35,6 +35,7 @@ pub(super) mod point;
 mod problem;
 mod reduce;
 mod rounding;
+mod slices;
 mod stage;
 mod tile;
 mod tiling;
@@ -116,8 +117,9 @@ pub fn realise_with(l: &Loop, target: &Target, choice: &Choice) -> Result<Realis
 /// One dispatch, in which the last workgroup of a tile adds its parts.
 fn joined(problem: &Problem<'_>) -> Result<Realisation, KernelError> {
     let (tiling, (_, _, total)) = (problem.choice.tiling, problem.tiles());
-    // Every invocation leaves the sums of its rows too.
-    let rows = if problem.has_row_sum { tiling.bm * tiling.bn / tiling.tn } else { 0 };
+    // Every invocation leaves the sums of its rows too, in quadruples.
+    let own = tiling.invocations() * tiling.finished().0.next_multiple_of(4);
+    let rows = if problem.has_row_sum { own } else { 0 };
     let tile = u64::from(tiling.bm * tiling.bn) * problem.sums as u64 + u64::from(rows);
     let bytes = 4 * total * tile;
     check_partials(bytes, problem.target)?;
@@ -137,7 +139,7 @@ fn product(problem: &Problem<'_>) -> Result<Instance, KernelError> {
     let tiling = problem.choice.tiling;
     let factors = match tiling.staging {
         Staging::Direct | Staging::Lanes => direct::factors(problem),
-        Staging::Single | Staging::Double => tile::factors(problem),
+        Staging::Single | Staging::Double | Staging::Sliced(_) => tile::factors(problem),
         Staging::Matrix(_) => matrix::factors(problem),
     };
     let mut name = format!("contract {tiling}");
@@ -158,7 +160,7 @@ fn product(problem: &Problem<'_>) -> Result<Instance, KernelError> {
     match tiling.staging {
         Staging::Direct => direct::instance(problem, name),
         Staging::Lanes => gemv::instance(problem, name),
-        Staging::Single | Staging::Double => tile::instance(problem, name),
+        Staging::Single | Staging::Double | Staging::Sliced(_) => tile::instance(problem, name),
         Staging::Matrix(class) => matrix::instance(problem, name, class),
     }
 }

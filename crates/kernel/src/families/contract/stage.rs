@@ -84,20 +84,23 @@ impl<'a, 'b> Stage<'a, 'b> {
     }
 
     /// What the factor's second output sums up to over all products, for quadruples of rows of the tile: the shares of all
-    /// invocations, product by product, go through the array, which nobody reads any more.
+    /// invocations, product by product, go through the array, which nobody reads any more, and one invocation adds those of a
+    /// quadruple.
     pub(super) fn row_sums(&self, quads: &[Expr<'b>]) -> Vec<Var<'b>> {
-        let (b, stride) = (self.plan.b, Tiling::stride(self.plan.rows));
+        let (b, t, rows) = (self.plan.b, &self.plan.tiling, self.plan.rows);
         if self.besides.is_empty() {
             return Vec::new();
         }
         self.put(&self.besides, b.constant(0_u32));
         b.barrier();
-        let total = |quad: &Expr<'b>| {
+        let own = b.local_index();
+        b.if_(own.lt(rows / 4), || {
             let sum = b.var("rows", b.zero(Type::F32X4));
-            (0..self.plan.tiling.bk).for_each(|k| sum.set(sum.get() + self.shared.load(*quad + k * stride)));
-            sum
-        };
-        quads.iter().map(total).collect()
+            (0..t.bk).for_each(|k| sum.set(sum.get() + self.shared.load(own + k * Tiling::stride(rows))));
+            self.shared.store(own, sum.get());
+        });
+        b.barrier();
+        quads.iter().map(|quad| b.var("rows", self.shared.load(*quad))).collect()
     }
 
     /// Loads the tile that starts at product `from` and puts it down from row `base` of the array on.

@@ -55,6 +55,12 @@ fn tilings_are_well_formed_and_named_apart() {
             assert!(t.bm == t.tm || t.bn == t.tn, "{t}");
         } else if !t.is_direct() {
             assert!(t.tm.is_multiple_of(4) && t.tn.is_multiple_of(4) && t.bk.is_multiple_of(8), "{t}");
+            let (slices, wide) = (t.slices(), t.tn / 4);
+            assert!(slices == 1 || slices.is_multiple_of(wide), "{t}: a column of quadruples for each");
+            assert!(outputs.is_multiple_of(4 * slices) && t.bk.is_multiple_of(slices), "{t}: equal shares");
+            let quads = slices::together(t, t.buffers() * t.bk * Tiling::stride(t.bm));
+            assert!(slices == 1 || quads * t.invocations() <= t.buffers() * t.bk * Tiling::stride(t.bm), "{t}");
+            assert!(slices == 1 || quads.is_multiple_of(slices) || slices.is_multiple_of(quads), "{t}");
         }
     }
     names.sort_unstable();
@@ -67,7 +73,8 @@ fn what_fits_where() {
     let fits =
         |target: &Target| Tiling::all().iter().filter(|t| t.fits(target, &target.numeric_classes)).count();
     assert_eq!(fits(&hardware()), Tiling::all().len());
-    assert_eq!(fits(&Target::minimal_vulkan()), Tiling::all().len() - 1, "all but {}", Tiling::LARGE_DOUBLE);
+    let large = [Tiling::LARGE_DOUBLE, Tiling::SMALL_SLICED, Tiling::MIDDLE_SLICED];
+    assert_eq!(fits(&Target::minimal_vulkan()), Tiling::all().len() - large.len(), "all but {large:?}");
     assert!(fits(&Target { max_workgroup_bytes: 16 << 10, ..Target::minimal_vulkan() }) >= 8);
 }
 

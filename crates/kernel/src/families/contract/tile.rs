@@ -3,6 +3,7 @@
 use super::finish::{Accumulators, Finish};
 use super::point::{Buffers, Sight};
 use super::problem::{Position, Problem, ROWS, Words};
+use super::slices;
 use super::stage::{self, Plan, Stage};
 use super::tiling::{Staging, Tiling};
 use super::view::View;
@@ -22,7 +23,7 @@ pub(super) fn instance(problem: &Problem<'_>, name: String) -> Result<Instance, 
     let factors = factors(problem);
     let b = Builder::new(name.clone(), [tiling.invocations(), 1, 1]);
     let words = Words::declare(&b, problem);
-    let finish = Finish::new(problem, tiling.tn);
+    let finish = Finish::new(problem, tiling.finished().1);
     let mut buffers = Buffers::new(&b, problem.l, &finish.sights(&factors));
     let finish = finish.bind(&b, &mut buffers);
     let id = b.flat_workgroup_id().named("id");
@@ -47,13 +48,13 @@ pub(super) fn turns(tiling: &Tiling, is_hardware: bool) -> u32 {
         // Where matrices are multiplied by ordinary arithmetic; the last one is for the flush.
         return 3 + tiling.bk;
     }
-    let unroll = unroll(tiling, is_hardware);
-    if tiling.buffers() == 0 || unroll == tiling.bk { 1 } else { 2 + tiling.bk.div_ceil(unroll) }
+    let (unroll, products) = (unroll(tiling, is_hardware), tiling.slice_products());
+    if tiling.buffers() == 0 || unroll == products { 1 } else { 2 + products.div_ceil(unroll) }
 }
 
 /// Products written out in the inner loop.
 fn unroll(tiling: &Tiling, is_hardware: bool) -> u32 {
-    tiling.bk.min(if is_hardware { UNROLL_HARDWARE } else { UNROLL_SOFTWARE })
+    tiling.slice_products().min(if is_hardware { UNROLL_HARDWARE } else { UNROLL_SOFTWARE })
 }
 
 /// The factors of all terms as this kernel reads them.
@@ -71,9 +72,12 @@ struct Tile<'a, 'b> {
 }
 
 /// Where the register tile of an invocation lies in the workgroup's tile, in quadruples.
-struct Place<'b> {
-    row: Expr<'b>,
-    column: Expr<'b>,
+pub(super) struct Place<'b> {
+    pub(super) row: Expr<'b>,
+    pub(super) column: Expr<'b>,
+    /// Number of the register tile, and of the slice of its products.
+    pub(super) number: Expr<'b>,
+    pub(super) slice: Expr<'b>,
 }
 
 /// Terms with one left factor, whose tiles are staged together.
@@ -103,11 +107,19 @@ impl<'b> Tile<'_, 'b> {
         let groups = self.groups(factors, buffers);
         for group in &groups {
             match self.tiling.staging {
-                Staging::Double => self.double(group, &place, &sums)?,
+                Staging::Double | Staging::Sliced(_) => self.double(group, &place, &sums)?,
                 Staging::Single | Staging::Direct | Staging::Lanes | Staging::Matrix(_) => {
                     self.single(group, &place, &sums)?;
                 }
             }
+        }
+        if self.tiling.slices() > 1 {
+            let Some(first) = groups.first() else { return Ok(()) };
+            let (b, t, at) = (self.b, &self.tiling, &self.position);
+            let ((rows, column), sums) = slices::add_up((b, t), &place, &first.left, &sums);
+            let rows: Vec<_> = rows.into_iter().map(|row| at.tile_m * t.bm + row).collect();
+            let columns = [at.tile_n * t.bn + column];
+            return finish.emit(buffers, (self.words, &self.position), (&rows, &columns), &sums);
         }
         let quads = (0..self.tiling.tm / 4).map(|q| place.row + q * (self.tiling.bm / self.tiling.tm));
         let quads: Vec<Expr<'b>> = quads.collect();
@@ -120,14 +132,18 @@ impl<'b> Tile<'_, 'b> {
     fn place(&self) -> Place<'b> {
         let (b, t) = (self.b, &self.tiling);
         let (high, wide) = (t.bm / t.tm, t.bn / t.tn);
-        let lane = b.local_index();
+        let (number, slice) = match t.slices() {
+            1 => (b.local_index(), b.constant(0_u32)),
+            _ => (b.local_index() % (high * wide), (b.local_index() / (high * wide)).named("slice")),
+        };
         if !high.is_multiple_of(4) || !wide.is_multiple_of(8) {
-            return Place { row: (lane / wide).named("ty"), column: (lane % wide).named("tx") };
+            let (row, column) = ((number / wide).named("ty"), (number % wide).named("tx"));
+            return Place { row, column, number, slice };
         }
-        let (group, lane) = (lane / 32, lane % 32);
+        let (group, lane) = (number / 32, number % 32);
         let row = (group / (wide / 8)) * 4 + lane / 8;
         let column = (group % (wide / 8)) * 8 + lane % 8;
-        Place { row: row.named("ty"), column: column.named("tx") }
+        Place { row: row.named("ty"), column: column.named("tx"), number, slice }
     }
 
     /// The terms, those with one left factor together; all groups use the same arrays, one after the other.
@@ -246,10 +262,12 @@ impl<'b> Tile<'_, 'b> {
                 }
             }
         };
-        if unroll == t.bk {
+        let products = t.slice_products();
+        let base = if t.slices() > 1 { base + place.slice * products } else { base };
+        if unroll == products {
             turn(base);
         } else {
-            b.for_("step", (b.constant(0_u32), b.constant(t.bk)), unroll, |step| turn(base + step));
+            b.for_("step", (b.constant(0_u32), b.constant(products)), unroll, |step| turn(base + step));
         }
     }
 

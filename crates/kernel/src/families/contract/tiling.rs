@@ -4,7 +4,8 @@
 //! invocation holds `tm x tn` of them in registers. A direct tiling has no workgroup memory and no barrier: each
 //! invocation reads its operands straight from the buffers. With lanes it does too, but `bk` invocations share the products of
 //! a register tile and add up in workgroup memory. Of a tiling for matrix units, `tm x tn` is what an invocation finishes; a
-//! subgroup holds `8 tm x 4 tn` outputs in matrices.
+//! subgroup holds `8 tm x 4 tn` outputs in matrices. In slices, several invocations hold the same register tile, each the sums
+//! of its share of every tile of products; at the end they add up in workgroup memory and finish equal shares of the outputs.
 
 use super::gemv::Exchange;
 use crate::kir::{MATRIX, SUBGROUP};
@@ -22,6 +23,9 @@ pub enum Staging {
     Single,
     /// Through two tiles per operand, the next one loaded during the arithmetic: one barrier per tile of products.
     Double,
+    /// As `Double`, each tile of products shared by so many invocations per register tile: large register tiles, which read
+    /// workgroup memory least, and yet many invocations where a workgroup has its compute unit for itself.
+    Sliced(u32),
     /// Through tiles of rounded terms, multiplied by matrix units (or as they would be, where there are none).
     Matrix(NumericClass),
 }
@@ -120,6 +124,23 @@ impl Tiling {
     /// Large, double-buffered: above 32 KiB.
     pub const LARGE_DOUBLE: Self = staged([128, 128, 16], [8, 8], Staging::Double);
 
+    /// Small, sixteen slices of large register tiles: above 32 KiB.
+    pub const SMALL_SLICED: Self = staged([32, 32, 64], [8, 8], Staging::Sliced(16));
+    /// Small, half the invocations.
+    pub const SMALL_SLICED_8: Self = staged([32, 32, 32], [8, 8], Staging::Sliced(8));
+    /// Between small and middle, in slices.
+    pub const LOW_SLICED: Self = staged([64, 32, 32], [8, 8], Staging::Sliced(8));
+    /// The same with register tiles that two sums fit in.
+    pub const LOW_SLICED_8X4: Self = staged([64, 32, 32], [8, 4], Staging::Sliced(4));
+    /// Middle, in slices: above 32 KiB.
+    pub const MIDDLE_SLICED: Self = staged([64, 64, 32], [8, 8], Staging::Sliced(4));
+    /// The same with half the products and of workgroup memory.
+    pub const MIDDLE_SLICED_SHALLOW: Self = staged([64, 64, 16], [8, 8], Staging::Sliced(4));
+    /// Middle, in slices of register tiles that two sums fit in.
+    pub const MIDDLE_SLICED_8X4: Self = staged([64, 64, 16], [8, 4], Staging::Sliced(2));
+    /// Between middle and large, in slices.
+    pub const WIDE_SLICED: Self = staged([128, 64, 16], [8, 8], Staging::Sliced(2));
+
     /// All tilings for matrix units.
     pub fn matrices() -> impl Iterator<Item = &'static Self> {
         MATRICES.iter().flatten()
@@ -161,6 +182,14 @@ impl Tiling {
                 Self::MIDDLE_8X8,
                 Self::MIDDLE_DOUBLE,
                 Self::MIDDLE_8X8_DOUBLE,
+                Self::SMALL_SLICED_8,
+                Self::SMALL_SLICED,
+                Self::LOW_SLICED_8X4,
+                Self::LOW_SLICED,
+                Self::MIDDLE_SLICED_8X4,
+                Self::MIDDLE_SLICED_SHALLOW,
+                Self::MIDDLE_SLICED,
+                Self::WIDE_SLICED,
                 Self::LARGE,
                 Self::LARGE_SHALLOW_DOUBLE,
                 Self::LARGE_DEEP,
@@ -189,7 +218,7 @@ impl Tiling {
     /// Whether operands go through workgroup memory.
     #[must_use]
     pub const fn is_staged(&self) -> bool {
-        matches!(self.staging, Staging::Single | Staging::Double | Staging::Matrix(_))
+        !matches!(self.staging, Staging::Direct | Staging::Lanes)
     }
 
     /// Arithmetic of its products.
@@ -197,7 +226,27 @@ impl Tiling {
     pub const fn class(&self) -> NumericClass {
         match self.staging {
             Staging::Matrix(class) => class,
-            Staging::Direct | Staging::Lanes | Staging::Single | Staging::Double => NumericClass::F32,
+            Staging::Direct | Staging::Lanes | Staging::Single | Staging::Double | Staging::Sliced(_) => {
+                NumericClass::F32
+            }
+        }
+    }
+
+    /// Invocations that share the products of a register tile.
+    pub(super) const fn slices(&self) -> u32 {
+        if let Staging::Sliced(slices) = self.staging { slices } else { 1 }
+    }
+
+    /// Products of a staged tile that an invocation multiplies.
+    pub(super) const fn slice_products(&self) -> u32 {
+        self.bk / self.slices()
+    }
+
+    /// Of staged tilings: rows and columns that an invocation finishes, in quadruples of columns if in slices.
+    pub(super) const fn finished(&self) -> (u32, u32) {
+        match self.staging {
+            Staging::Sliced(slices) => (self.tm * self.tn / (4 * slices), 4),
+            _ => (self.tm, self.tn),
         }
     }
 
@@ -214,6 +263,7 @@ impl Tiling {
             Staging::Direct => self.bk,
             Staging::Lanes => tiles * self.bk,
             Staging::Single | Staging::Double | Staging::Matrix(_) => tiles,
+            Staging::Sliced(slices) => tiles * slices,
         }
     }
 
@@ -227,7 +277,7 @@ impl Tiling {
         match self.staging {
             Staging::Direct | Staging::Lanes => 0,
             Staging::Single | Staging::Matrix(_) => 1,
-            Staging::Double => 2,
+            Staging::Double | Staging::Sliced(_) => 2,
         }
     }
 
@@ -248,7 +298,7 @@ impl Tiling {
         match self.staging {
             Staging::Direct => 0,
             Staging::Lanes => 4 * rights * Exchange::of(self).words(),
-            Staging::Single | Staging::Double => {
+            Staging::Single | Staging::Double | Staging::Sliced(_) => {
                 16 * self.buffers() * self.bk * (Self::stride(self.bm) + rights * Self::stride(self.bn))
             }
             Staging::Matrix(class) => {
@@ -316,6 +366,7 @@ impl fmt::Display for Tiling {
             Staging::Lanes => write!(f, "gemv {bm}x{bn}/{tm}x{tn}/{bk}"),
             Staging::Single => write!(f, "{bm}x{bn}x{bk}/{tm}x{tn}"),
             Staging::Double => write!(f, "{bm}x{bn}x{bk}/{tm}x{tn}/db"),
+            Staging::Sliced(slices) => write!(f, "{bm}x{bn}x{bk}/{tm}x{tn}/s{slices}"),
             Staging::Matrix(class) => {
                 let [rows, columns] = self.subgroup();
                 write!(f, "{} {bm}x{bn}x{bk}/{rows}x{columns}", class.name())
