@@ -242,7 +242,8 @@ impl Walk<'_> {
 
     fn statement(&mut self, statement: &Stmt, context: Context) {
         match *statement {
-            Stmt::Bind(_) | Stmt::Declare(..) | Stmt::Assign(..) | Stmt::StoreShared(..) => {}
+            Stmt::Bind(_) | Stmt::Declare(..) | Stmt::Assign(..) => {}
+            Stmt::StoreShared(..) | Stmt::StoreLane(..) => {}
             Stmt::StoreBinding(binding, ..) => {
                 let binding = &self.kernel.bindings[binding.index()];
                 if matches!(binding.access, Access::Read | Access::Counters) {

@@ -6,7 +6,7 @@ use super::build::Builder;
 use super::expr::{BinaryOp, ExprId, ExprKind, Literal, UnaryOp};
 use super::kernel::{BindingId, SharedId, Stmt, VarId};
 use super::operand::Operand;
-use super::types::Type;
+use super::types::{Lanes, Type};
 
 /// An immutable value of the kernel under construction.
 #[derive(Clone, Copy)]
@@ -188,6 +188,25 @@ macro_rules! arrays {
 }
 
 arrays! { Buffer LoadBinding StoreBinding, Shared LoadShared StoreShared }
+
+impl<'b> Shared<'b> {
+    /// Writes a lane, by `u32` number, of the element at a `u32` index.
+    #[track_caller]
+    pub fn store_lane(self, index: impl Operand<'b>, lane: impl Operand<'b>, value: impl Operand<'b>) {
+        let [index, lane] = [
+            index.expr(self.builder, Some(Type::U32)),
+            lane.expr(self.builder, Some(Type::U32)),
+        ];
+        let scalar = Type { lanes: Lanes::One, ..self.element };
+        let value = value.expr(self.builder, Some(scalar));
+        let half = self.builder.state.borrow().kernel.shared[self.id.index()].half.is_some();
+        let fits = self.element.lanes != Lanes::One && value.ty == scalar && !half;
+        self.builder.check(index.ty == Type::U32 && lane.ty == Type::U32 && fits, || {
+            format!("store of {} to a lane of {}, numbers {} and {}", value.ty, self.element, index.ty, lane.ty)
+        });
+        self.builder.statement(Stmt::StoreLane(self.id, index.id, lane.id, value.id));
+    }
+}
 
 /// A local variable.
 #[derive(Clone, Copy, Debug)]

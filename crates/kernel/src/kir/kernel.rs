@@ -164,6 +164,8 @@ pub enum Stmt {
     StoreBinding(BindingId, ExprId, ExprId),
     /// Writes an element of a workgroup array.
     StoreShared(SharedId, ExprId, ExprId),
+    /// Writes a lane, by number, of an element of a workgroup array.
+    StoreLane(SharedId, ExprId, ExprId, ExprId),
     /// Two-way branch.
     If {
         /// Truth value.
@@ -236,6 +238,7 @@ impl Stmt {
                 visit(index);
                 visit(value);
             }
+            Self::StoreLane(_, index, lane, value) => [index, lane, value].into_iter().for_each(visit),
             Self::If { condition, .. } => visit(condition),
             Self::For { start, end, step, .. } => [start, end, step].into_iter().for_each(visit),
         }

@@ -40,6 +40,11 @@ impl Printer<'_> {
                     None => self.line(depth, format_args!("{name}[{index}] = {value};")),
                 }
             }
+            Stmt::StoreLane(array, index, lane, value) => {
+                let (name, [index, lane, value]) =
+                    (&self.names.shared[array.index()], [index, lane, value].map(|e| self.value(e)));
+                self.line(depth, format_args!("{name}[{index}][{lane}] = {value};"));
+            }
             Stmt::If { condition, accept, reject, .. } => self.branch(condition, accept, reject, depth),
             Stmt::For { counter, start, end, step, body } => {
                 let name = &self.names.counters[counter.index()];

@@ -185,12 +185,20 @@ pub(super) struct Rate {
     pub(super) shared: f64,
 }
 
-pub(super) const RATES: [Rate; 5] = [
-    Rate { tiling: Tiling::LARGE_DOUBLE, alone: 1.8, shared: 2.1 },
-    Rate { tiling: Tiling::MIDDLE_DOUBLE, alone: 0.5, shared: 0.62 },
-    Rate { tiling: Tiling::MIDDLE_8X4, alone: 0.67, shared: 0.55 },
-    Rate { tiling: Tiling::LOW, alone: 0.53, shared: 0.35 },
-    Rate { tiling: Tiling::SMALL, alone: 0.45, shared: 0.22 },
+pub(super) const RATES: [Rate; 13] = [
+    Rate { tiling: Tiling::LARGE_DOUBLE, alone: 1.51, shared: 1.6 },
+    Rate { tiling: Tiling::LARGE_SLICED, alone: 1.4, shared: 1.6 },
+    Rate { tiling: Tiling::WIDE_SLICED, alone: 0.82, shared: 0.81 },
+    Rate { tiling: Tiling::WIDE_SLICED_4, alone: 0.75, shared: 0.81 },
+    Rate { tiling: Tiling::MIDDLE_SLICED, alone: 0.85, shared: 0.84 },
+    Rate { tiling: Tiling::MIDDLE_SLICED_8, alone: 0.8, shared: 0.84 },
+    Rate { tiling: Tiling::MIDDLE_SLICED_8X4, alone: 0.49, shared: 0.45 },
+    Rate { tiling: Tiling::MIDDLE_DOUBLE, alone: 0.49, shared: 0.46 },
+    Rate { tiling: Tiling::MIDDLE_8X4, alone: 0.72, shared: 0.54 },
+    Rate { tiling: Tiling::LOW_SLICED, alone: 0.46, shared: 0.42 },
+    Rate { tiling: Tiling::LOW, alone: 0.51, shared: 0.24 },
+    Rate { tiling: Tiling::SMALL_SLICED, alone: 0.53, shared: 0.49 },
+    Rate { tiling: Tiling::SMALL, alone: 0.45, shared: 0.14 },
 ];
 
 /// The same for the tilings for matrix units with three products of two terms, by the size of their tiles.
@@ -221,8 +229,8 @@ const LEVEL: f64 = 2.5;
 const ENDS: f64 = 1.2;
 /// Time of a further right factor beside the first.
 const MORE: f64 = 0.8;
-/// What is left of that where workgroups share a unit.
-const BETWEEN: f64 = 0.4;
+/// Beginning and end of a workgroup where workgroups share a unit, without and with slices to add up.
+const BETWEEN: [f64; 2] = [0.5, 1.2];
 /// Partial sums that one compute unit, and the device, read in a microsecond.
 const UNIT_SUMS: f64 = 27_000.0;
 const DEVICE_SUMS: f64 = 700_000.0;
@@ -235,14 +243,18 @@ impl Rate {
         let parts = size.k.div_ceil(part);
         // A further right factor shares the left one and the barriers.
         let more = 1.0 + MORE * f64::from(size.rights - 1);
+        let between = BETWEEN[usize::from(t.slices() > 1)];
         let (groups, steps) = (size.tiles(&t) * parts, more * (part / u64::from(t.bk)) as f64);
         let sums = LEVEL
             + ENDS
             + match groups.div_ceil(units) {
                 1 => steps * self.alone,
-                2 => 2.0 * (steps * self.shared + BETWEEN),
+                2 => (2.0 * (steps * self.shared + between)).max(steps * self.alone),
                 // Units that are done early take from those that are not.
-                _ => (groups as f64 / units as f64 + 0.5) * (steps * self.shared + BETWEEN),
+                _ => {
+                    let shared = (groups as f64 / units as f64 + 0.5) * (steps * self.shared + between);
+                    shared.max(steps * self.alone)
+                }
             };
         if parts == 1 {
             return sums;

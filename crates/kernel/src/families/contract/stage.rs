@@ -1,10 +1,11 @@
 //! Filling the tile of one factor in workgroup memory.
 //!
 //! The tile lies product-major in quadruples of rows: element `[k][r / 4]` holds rows `r..r + 4` of product k, so that
-//! register fragments are 128-bit reads. A *chunk* is what an invocation loads at once, a quadruple of rows at one product:
-//! one 128-bit load where rows lie side by side, else four evaluations of the body (neighbouring invocations read
-//! neighbouring products where those lie side by side; 128-bit loads along products, transposed in registers, measured
-//! slower on hardware: they leave half of the invocations idle).
+//! register fragments are 128-bit reads. A *chunk* is what an invocation loads at once: one 128-bit load, of a quadruple of rows
+//! at one product or of a quadruple of products of one row, whichever lie side by side; else a quadruple of rows by four
+//! evaluations of the body (neighbouring invocations read neighbouring products where those lie side by side). Quadruples of
+//! products are put down lane by lane; so that the lanes of neighbouring invocations hit different banks, quadruples of rows
+//! are moved within their line, by the number of the product.
 //!
 //! Rows past the end repeat the last ones (their sums are never stored); products past the end are read inside the
 //! range and replaced by zero. So no load is guarded and all can be in flight together.
@@ -20,7 +21,7 @@ use crate::kir::{Builder, Expr, Shared, Type, Var};
 pub(super) struct Plan<'a, 'b> {
     pub(super) b: &'b Builder,
     pub(super) buffers: &'a Buffers<'b>,
-    /// The factor; quadruples along its rows or none.
+    /// The factor; quadruples along its rows, its products or none.
     pub(super) sight: Sight<'a>,
     /// Name of the array.
     pub(super) name: &'static str,
@@ -48,13 +49,17 @@ pub(super) struct Stage<'a, 'b> {
 struct Chunk<'b> {
     /// Whether there is one, if not always.
     active: Option<Expr<'b>>,
-    /// Quadruple of rows in the tile.
+    /// Where it lies in a line of the tile: the quadruple, and the lane if it is four products of one row.
     quad: Expr<'b>,
-    /// Product in the tile.
+    lane: Option<Expr<'b>>,
+    /// Product in the tile, or the first of four.
     product: Expr<'b>,
-    /// Axes of the rows: of the first for one 128-bit load, of all four otherwise.
+    /// Axes of the row, of the first of four for one 128-bit load, of all four otherwise.
     rows: Vec<Vec<Expr<'b>>>,
 }
+
+/// Neighbouring products whose lines are moved alike.
+pub(super) const SAME_SHIFT: u32 = 8;
 
 /// Chunks of a tile of `rows` rows.
 pub(super) fn chunk_count(rows: u32, tiling: &Tiling) -> u32 {
@@ -96,7 +101,10 @@ impl<'a, 'b> Stage<'a, 'b> {
         let own = b.local_index();
         b.if_(own.lt(rows / 4), || {
             let sum = b.var("rows", b.zero(Type::F32X4));
-            (0..t.bk).for_each(|k| sum.set(sum.get() + self.shared.load(own + k * Tiling::stride(rows))));
+            for k in 0..t.bk {
+                let place = self.moved(own, b.constant(k)) + k * Tiling::stride(rows);
+                sum.set(sum.get() + self.shared.load(place));
+            }
             self.shared.store(own, sum.get());
         });
         b.barrier();
@@ -158,15 +166,28 @@ impl<'a, 'b> Stage<'a, 'b> {
 
     fn put_one(&self, chunk: &Chunk<'b>, value: Expr<'b>, base: Expr<'b>) {
         let stride = Tiling::stride(self.plan.rows);
-        self.shared.store((base + chunk.product) * stride + chunk.quad, value);
+        let place = (base + chunk.product) * stride + self.moved(chunk.quad, chunk.product);
+        match chunk.lane {
+            None => self.shared.store(place, value),
+            Some(lane) => (0..4).for_each(|j| {
+                self.shared.store_lane(place + u32::from(j) * stride, lane, value.lane(j));
+            }),
+        }
     }
 
-    /// The quadruple of rows of a chunk; its second output is added up.
+    /// Where quadruple `quad` lies in the line of a product of the tile.
+    pub(super) fn moved(&self, quad: Expr<'b>, product: Expr<'b>) -> Expr<'b> {
+        // Four lines on, banks repeat every other time: between those, quadruples are kept apart.
+        if self.plan.sight.1 == Some(LAST) { quad ^ (product / SAME_SHIFT % 4) } else { quad }
+    }
+
+    /// The quadruple of a chunk; its second output is added up.
     fn fetch(&self, number: usize, from: Expr<'b>, end: Expr<'b>) -> Result<Expr<'b>, KernelError> {
         let (b, view, chunk) = (self.plan.b, self.plan.sight.0, &self.chunks[number]);
         let k = from + chunk.product;
         let inside = k.lt(end);
-        let product = decompose(b, k.native_min(end - 1), &view.groups[LAST]);
+        let last = if chunk.lane.is_some() { 4 } else { 1 };
+        let product = decompose(b, k.native_min(end - last), &view.groups[LAST]);
         let mut values = Vec::new();
         for row in &chunk.rows {
             let axes = [self.plan.batch.as_slice(), row, &product].concat();
@@ -188,17 +209,25 @@ impl<'b> Plan<'_, 'b> {
     /// The chunk with a number; what is the same as in the first round is taken from there.
     fn chunk(&self, number: Expr<'b>, active: Option<Expr<'b>>, first: Option<&Chunk<'b>>) -> Chunk<'b> {
         let (view, quads) = self.sight;
+        if quads == Some(LAST) {
+            let period = self.tiling.bk / 4;
+            let product = (number % period * 4).named("product");
+            let product = first.filter(|_| self.tiling.invocations().is_multiple_of(period)).map_or(product, |f| f.product);
+            let row = number / period;
+            let axes = decompose(self.b, (self.range.0 + row).native_min(self.range.1 - 1), &view.groups[ROWS]);
+            return Chunk { active, quad: row / 4, lane: Some(row % 4), product, rows: vec![axes] };
+        }
         let along_products = quads.is_none() && view.is_contiguous(LAST);
         let period = if along_products { self.tiling.bk } else { self.rows / 4 };
         let first = first.filter(|_| self.tiling.invocations().is_multiple_of(period));
         let (fast, slow) = (number % period, number / period);
         if along_products {
             let product = first.map_or(fast, |first| first.product);
-            Chunk { active, quad: slow, product, rows: self.row_axes(slow) }
+            Chunk { active, quad: slow, lane: None, product, rows: self.row_axes(slow) }
         } else {
             let quad = first.map_or(fast, |first| first.quad);
             let rows = first.map_or_else(|| self.row_axes(fast), |first| first.rows.clone());
-            Chunk { active, quad, product: slow, rows }
+            Chunk { active, quad, lane: None, product: slow, rows }
         }
     }
 

@@ -73,8 +73,10 @@ fn what_fits_where() {
     let fits =
         |target: &Target| Tiling::all().iter().filter(|t| t.fits(target, &target.numeric_classes)).count();
     assert_eq!(fits(&hardware()), Tiling::all().len());
-    let large = [Tiling::LARGE_DOUBLE, Tiling::SMALL_SLICED, Tiling::MIDDLE_SLICED];
-    assert_eq!(fits(&Target::minimal_vulkan()), Tiling::all().len() - large.len(), "all but {large:?}");
+    let middle = [Tiling::SMALL_SLICED, Tiling::MIDDLE_SLICED, Tiling::MIDDLE_SLICED_8];
+    let large = [Tiling::WIDE_SLICED_4, Tiling::LARGE_DOUBLE, Tiling::LARGE_SLICED];
+    let without = [middle, large].concat();
+    assert_eq!(fits(&Target::minimal_vulkan()), Tiling::all().len() - without.len(), "all but {without:?}");
     assert!(fits(&Target { max_workgroup_bytes: 16 << 10, ..Target::minimal_vulkan() }) >= 8);
 }
 

@@ -2,9 +2,9 @@
 
 use super::finish::{Accumulators, Finish};
 use super::point::{Buffers, Sight};
-use super::problem::{Position, Problem, ROWS, Words};
+use super::problem::{LAST, Position, Problem, ROWS, Words};
 use super::slices;
-use super::stage::{self, Plan, Stage};
+use super::stage::{self, Plan, SAME_SHIFT, Stage};
 use super::tiling::{Staging, Tiling};
 use super::view::View;
 use crate::KernelError;
@@ -12,6 +12,8 @@ use crate::families::Instance;
 use crate::families::emit::{Draft, decompose, fold_groups};
 use crate::kir::{Builder, Expr, Var};
 
+/// Fewest products per tile that are read four at a time.
+const DEEP: u32 = 32;
 /// Products between two turns of the inner loop on hardware, where straight code schedules best.
 const UNROLL_HARDWARE: u32 = 16;
 /// The same on software drivers, where code size costs compilation.
@@ -59,7 +61,10 @@ fn unroll(tiling: &Tiling, is_hardware: bool) -> u32 {
 
 /// The factors of all terms as this kernel reads them.
 pub(super) fn factors<'a>(problem: &'a Problem<'_>) -> Vec<[Sight<'a>; 2]> {
-    let sight = |view: &'a View| (view, view.allows_quads(ROWS).then_some(ROWS));
+    // Quadruples of products pay where a row of the tile has many of them.
+    let groups: &[usize] = if problem.choice.tiling.bk >= DEEP { &[ROWS, LAST] } else { &[ROWS] };
+    let sight =
+        |view: &'a View| (view, groups.iter().copied().find(|group| view.allows_quads(*group)));
     problem.terms.iter().map(|term| [sight(&term.a), sight(&term.b)]).collect()
 }
 
@@ -128,7 +133,9 @@ impl<'b> Tile<'_, 'b> {
         finish.emit(buffers, (self.words, &self.position), (&rows, &columns), &sums)
     }
 
-    /// Invocations of 32 in a row form 4 x 8 register tiles where that divides, else they go row by row.
+    /// Invocations of 16 in a row form 4 x 4 register tiles, and of 32 in a row 4 x 8, where that divides, else they go row by
+    /// row. Of the lanes that differ in bit 0 all read the same rows, of those that differ in bit 1 the same columns: then
+    /// hardware serves half of the lanes of a 128-bit read of workgroup memory at once, not a quarter of them.
     fn place(&self) -> Place<'b> {
         let (b, t) = (self.b, &self.tiling);
         let (high, wide) = (t.bm / t.tm, t.bn / t.tn);
@@ -136,13 +143,14 @@ impl<'b> Tile<'_, 'b> {
             1 => (b.local_index(), b.constant(0_u32)),
             _ => (b.local_index() % (high * wide), (b.local_index() / (high * wide)).named("slice")),
         };
-        if !high.is_multiple_of(4) || !wide.is_multiple_of(8) {
-            let (row, column) = ((number / wide).named("ty"), (number % wide).named("tx"));
-            return Place { row, column, number, slice };
-        }
-        let (group, lane) = (number / 32, number % 32);
-        let row = (group / (wide / 8)) * 4 + lane / 8;
-        let column = (group % (wide / 8)) * 8 + lane % 8;
+        let (row, column) = if high.is_multiple_of(4) && wide.is_multiple_of(4) {
+            let width = if wide.is_multiple_of(8) { 8 } else { 4 };
+            let (group, lane) = (number / (4 * width), number % (4 * width));
+            let (row, column) = (lane / 2 % 4, lane % 2 + lane / 8 * 2);
+            (group / (wide / width) * 4 + row, group % (wide / width) * width + column)
+        } else {
+            (number / wide, number % wide)
+        };
         Place { row: row.named("ty"), column: column.named("tx"), number, slice }
     }
 
@@ -244,30 +252,31 @@ impl<'b> Tile<'_, 'b> {
         let (b, t) = (self.b, &self.tiling);
         let hardware = self.problem.target.is_hardware;
         let unroll = unroll(t, hardware);
-        let [left, right] = [Tiling::stride(t.bm), Tiling::stride(t.bn)];
-        let turn = |from: Expr<'b>| {
-            let (row, column) =
-                ((from * left + place.row).named("l"), (from * right + place.column).named("r"));
+        let products = t.slice_products();
+        let first = if t.slices() > 1 { place.slice * products } else { b.constant(0_u32) };
+        // `at` is where `from` lies in the tile.
+        let turn = |from: Expr<'b>, at: Expr<'b>| {
             for k in 0..unroll {
-                let fragment =
-                    |stage: &Stage<'_, 'b>, at: Expr<'b>, (stride, step): (u32, u32), count: u32| {
-                        (0..count / 4)
-                            .map(|q| stage.shared.load(at + (k * stride + q * step)))
-                            .collect::<Vec<_>>()
-                    };
-                let a = fragment(&group.left, row, (left, t.bm / t.tm), t.tm);
+                let fragment = |stage: &Stage<'_, 'b>, place: Expr<'b>, (rows, thread): (u32, u32)| {
+                    let stride = Tiling::stride(rows);
+                    let line = from * stride + stage.moved(place, at + k / SAME_SHIFT * SAME_SHIFT);
+                    (0..thread / 4)
+                        .map(|q| stage.shared.load(line + (k * stride + q * (rows / thread))))
+                        .collect::<Vec<_>>()
+                };
+                let a = fragment(&group.left, place.row, (t.bm, t.tm));
                 for (sum, stage) in &group.rights {
-                    let c = fragment(stage, column, (right, t.bn / t.tn), t.tn);
+                    let c = fragment(stage, place.column, (t.bn, t.tn));
                     sums.add(*sum, (&a, &c), hardware);
                 }
             }
         };
-        let products = t.slice_products();
-        let base = if t.slices() > 1 { base + place.slice * products } else { base };
+        let base = if t.slices() > 1 { base + first } else { base };
         if unroll == products {
-            turn(base);
+            turn(base, first);
         } else {
-            b.for_("step", (b.constant(0_u32), b.constant(products)), unroll, |step| turn(base + step));
+            let steps = (b.constant(0_u32), b.constant(products));
+            b.for_("step", steps, unroll, |step| turn(base + step, first + step));
         }
     }
 

@@ -128,18 +128,20 @@ impl Tiling {
     pub const SMALL_SLICED: Self = staged([32, 32, 64], [8, 8], Staging::Sliced(16));
     /// Small, half the invocations.
     pub const SMALL_SLICED_8: Self = staged([32, 32, 32], [8, 8], Staging::Sliced(8));
-    /// Between small and middle, in slices.
-    pub const LOW_SLICED: Self = staged([64, 32, 32], [8, 8], Staging::Sliced(8));
-    /// The same with register tiles that two sums fit in.
-    pub const LOW_SLICED_8X4: Self = staged([64, 32, 32], [8, 4], Staging::Sliced(4));
-    /// Middle, in slices: above 32 KiB.
-    pub const MIDDLE_SLICED: Self = staged([64, 64, 32], [8, 8], Staging::Sliced(4));
-    /// The same with half the products and of workgroup memory.
-    pub const MIDDLE_SLICED_SHALLOW: Self = staged([64, 64, 16], [8, 8], Staging::Sliced(4));
+    /// Between small and middle, in slices of register tiles that two sums fit in.
+    pub const LOW_SLICED: Self = staged([64, 32, 32], [8, 4], Staging::Sliced(4));
     /// Middle, in slices of register tiles that two sums fit in.
     pub const MIDDLE_SLICED_8X4: Self = staged([64, 64, 16], [8, 4], Staging::Sliced(2));
+    /// Middle, in slices: above 32 KiB.
+    pub const MIDDLE_SLICED: Self = staged([64, 64, 32], [8, 8], Staging::Sliced(4));
+    /// Middle, twice the invocations.
+    pub const MIDDLE_SLICED_8: Self = staged([64, 64, 32], [8, 8], Staging::Sliced(8));
     /// Between middle and large, in slices.
     pub const WIDE_SLICED: Self = staged([128, 64, 16], [8, 8], Staging::Sliced(2));
+    /// Between middle and large, twice the invocations.
+    pub const WIDE_SLICED_4: Self = staged([128, 64, 16], [8, 8], Staging::Sliced(4));
+    /// Large, in slices: above 32 KiB.
+    pub const LARGE_SLICED: Self = staged([128, 128, 16], [8, 8], Staging::Sliced(2));
 
     /// All tilings for matrix units.
     pub fn matrices() -> impl Iterator<Item = &'static Self> {
@@ -184,16 +186,17 @@ impl Tiling {
                 Self::MIDDLE_8X8_DOUBLE,
                 Self::SMALL_SLICED_8,
                 Self::SMALL_SLICED,
-                Self::LOW_SLICED_8X4,
                 Self::LOW_SLICED,
                 Self::MIDDLE_SLICED_8X4,
-                Self::MIDDLE_SLICED_SHALLOW,
                 Self::MIDDLE_SLICED,
+                Self::MIDDLE_SLICED_8,
                 Self::WIDE_SLICED,
+                Self::WIDE_SLICED_4,
                 Self::LARGE,
                 Self::LARGE_SHALLOW_DOUBLE,
                 Self::LARGE_DEEP,
                 Self::LARGE_DOUBLE,
+                Self::LARGE_SLICED,
             ]
         }
     }
