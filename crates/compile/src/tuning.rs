@@ -3,7 +3,7 @@
 use crate::error::CompileError;
 use crate::lower::Phase;
 use crate::program::Program;
-use crate::{Options, emit, loops};
+use crate::{Options, emit, loops, schedule};
 use griffinfly_ir::graph::Graph;
 use griffinfly_ir::loops::Loop;
 use griffinfly_ir::target::{NumericClass, Target};
@@ -21,14 +21,20 @@ pub struct Problem {
     pub classes: &'static [NumericClass],
 }
 
-/// The loops of a compilation that have a choice, each once. Several can have one key.
+/// The loops of a compilation that have a choice, each once, without contractions that share their level with others: those
+/// get their share of the device, which a measurement alone does not see. Several can have one key.
 ///
 /// # Errors
 /// As [`crate::loops`].
 pub fn problems(graph: &Graph, target: &Target, options: &Options) -> Result<Vec<Problem>, CompileError> {
     let mut seen = BTreeSet::new();
     let mut out: Vec<Problem> = Vec::new();
-    for node in loops(graph, target, options)?.loops {
+    let schedule = schedule::run(&loops(graph, target, options)?)?;
+    let shares = emit::shares(&schedule, target);
+    for (node, share) in schedule.graph.loops.into_iter().zip(shares) {
+        if share.is_some() {
+            continue;
+        }
         let classes = options.contract.classes(node.phase != Phase::Forward);
         let Some(key) = tuned::key(&node.l, classes) else { continue };
         // Equal loops have equal keys, so only those are compared.

@@ -1,6 +1,7 @@
 //! Dispatches: loops become kernels with bindings and geometry, or host loops.
 
 use super::place::Placement;
+use super::shares;
 use super::temporaries::Steps;
 use crate::Options;
 use crate::error::CompileError;
@@ -71,11 +72,19 @@ pub(super) fn pieces(
         let realisation = Realisation::default();
         out.push(Piece { what: What::Group(g), section: SectionKind::Update, level, labels, realisation });
     }
+    let (shares, none) = (shares::run(schedule, target), Choices::new());
     for (i, node) in schedule.graph.loops.iter().enumerate().filter(|(i, _)| !grouped[*i]) {
         let (section, level) = schedule.place[i];
         let classes = options.contract.classes(node.phase != Phase::Forward);
         let labels: Vec<String> = node.labels.iter().cloned().collect();
-        let realisation = realise(&node.l, (target, classes, &options.choices), &labels)?;
+        let realisation = match shares[i] {
+            // What was measured alone says little about what is fast beside others.
+            Some(compute_units) => {
+                let target = Target { compute_units, ..target.clone() };
+                realise(&node.l, (&target, classes, &none), &labels)?
+            }
+            None => realise(&node.l, (target, classes, &options.choices), &labels)?,
+        };
         out.push(Piece { what: What::Single(i), section, level, labels, realisation });
     }
     out.sort_by_key(|p| p.level);

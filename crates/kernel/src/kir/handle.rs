@@ -193,16 +193,17 @@ impl<'b> Shared<'b> {
     /// Writes a lane, by `u32` number, of the element at a `u32` index.
     #[track_caller]
     pub fn store_lane(self, index: impl Operand<'b>, lane: impl Operand<'b>, value: impl Operand<'b>) {
-        let [index, lane] = [
-            index.expr(self.builder, Some(Type::U32)),
-            lane.expr(self.builder, Some(Type::U32)),
-        ];
+        let [index, lane] =
+            [index.expr(self.builder, Some(Type::U32)), lane.expr(self.builder, Some(Type::U32))];
         let scalar = Type { lanes: Lanes::One, ..self.element };
         let value = value.expr(self.builder, Some(scalar));
         let half = self.builder.state.borrow().kernel.shared[self.id.index()].half.is_some();
         let fits = self.element.lanes != Lanes::One && value.ty == scalar && !half;
         self.builder.check(index.ty == Type::U32 && lane.ty == Type::U32 && fits, || {
-            format!("store of {} to a lane of {}, numbers {} and {}", value.ty, self.element, index.ty, lane.ty)
+            format!(
+                "store of {} to a lane of {}, numbers {} and {}",
+                value.ty, self.element, index.ty, lane.ty
+            )
         });
         self.builder.statement(Stmt::StoreLane(self.id, index.id, lane.id, value.id));
     }

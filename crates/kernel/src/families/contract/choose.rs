@@ -85,6 +85,12 @@ pub fn choices(target: &Target) -> Vec<Choice> {
     Tiling::all().iter().chain(Tiling::matrices()).filter(fits).flat_map(all).collect()
 }
 
+/// Multiplications of a contraction.
+#[must_use]
+pub fn work(contract: &Contract) -> u64 {
+    Size::of(contract).work()
+}
+
 /// The choice for a contraction on a target, with f32 products.
 #[must_use]
 pub fn choose(contract: &Contract, target: &Target) -> Choice {
@@ -185,13 +191,10 @@ pub(super) struct Rate {
     pub(super) shared: f64,
 }
 
-pub(super) const RATES: [Rate; 13] = [
+pub(super) const RATES: [Rate; 10] = [
     Rate { tiling: Tiling::LARGE_DOUBLE, alone: 1.51, shared: 1.6 },
-    Rate { tiling: Tiling::LARGE_SLICED, alone: 1.4, shared: 1.6 },
     Rate { tiling: Tiling::WIDE_SLICED, alone: 0.82, shared: 0.81 },
-    Rate { tiling: Tiling::WIDE_SLICED_4, alone: 0.75, shared: 0.81 },
     Rate { tiling: Tiling::MIDDLE_SLICED, alone: 0.85, shared: 0.84 },
-    Rate { tiling: Tiling::MIDDLE_SLICED_8, alone: 0.8, shared: 0.84 },
     Rate { tiling: Tiling::MIDDLE_SLICED_8X4, alone: 0.49, shared: 0.45 },
     Rate { tiling: Tiling::MIDDLE_DOUBLE, alone: 0.49, shared: 0.46 },
     Rate { tiling: Tiling::MIDDLE_8X4, alone: 0.72, shared: 0.54 },

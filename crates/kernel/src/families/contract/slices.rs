@@ -73,7 +73,8 @@ pub(super) fn add_up<'b>(
             b.barrier();
         }
     }
-    let besides: Vec<Expr<'b>> = (besides.iter().zip(&rows)).map(|(var, i)| lane(var.get(), *i % 4)).collect();
+    let besides: Vec<Expr<'b>> =
+        (besides.iter().zip(&rows)).map(|(var, i)| lane(var.get(), *i % 4)).collect();
     let packed = besides.chunks(4).map(|rows| {
         let last = rows.len() - 1;
         let quad: Vec<Expr<'b>> = (0..4).map(|i| rows[i.min(last)]).collect();

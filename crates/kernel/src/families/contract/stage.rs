@@ -212,9 +212,12 @@ impl<'b> Plan<'_, 'b> {
         if quads == Some(LAST) {
             let period = self.tiling.bk / 4;
             let product = (number % period * 4).named("product");
-            let product = first.filter(|_| self.tiling.invocations().is_multiple_of(period)).map_or(product, |f| f.product);
+            let product = first
+                .filter(|_| self.tiling.invocations().is_multiple_of(period))
+                .map_or(product, |f| f.product);
             let row = number / period;
-            let axes = decompose(self.b, (self.range.0 + row).native_min(self.range.1 - 1), &view.groups[ROWS]);
+            let axes =
+                decompose(self.b, (self.range.0 + row).native_min(self.range.1 - 1), &view.groups[ROWS]);
             return Chunk { active, quad: row / 4, lane: Some(row % 4), product, rows: vec![axes] };
         }
         let along_products = quads.is_none() && view.is_contiguous(LAST);

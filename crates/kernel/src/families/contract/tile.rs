@@ -63,8 +63,7 @@ fn unroll(tiling: &Tiling, is_hardware: bool) -> u32 {
 pub(super) fn factors<'a>(problem: &'a Problem<'_>) -> Vec<[Sight<'a>; 2]> {
     // Quadruples of products pay where a row of the tile has many of them.
     let groups: &[usize] = if problem.choice.tiling.bk >= DEEP { &[ROWS, LAST] } else { &[ROWS] };
-    let sight =
-        |view: &'a View| (view, groups.iter().copied().find(|group| view.allows_quads(*group)));
+    let sight = |view: &'a View| (view, groups.iter().copied().find(|group| view.allows_quads(*group)));
     problem.terms.iter().map(|term| [sight(&term.a), sight(&term.b)]).collect()
 }
 

@@ -134,14 +134,8 @@ impl Tiling {
     pub const MIDDLE_SLICED_8X4: Self = staged([64, 64, 16], [8, 4], Staging::Sliced(2));
     /// Middle, in slices: above 32 KiB.
     pub const MIDDLE_SLICED: Self = staged([64, 64, 32], [8, 8], Staging::Sliced(4));
-    /// Middle, twice the invocations.
-    pub const MIDDLE_SLICED_8: Self = staged([64, 64, 32], [8, 8], Staging::Sliced(8));
     /// Between middle and large, in slices.
     pub const WIDE_SLICED: Self = staged([128, 64, 16], [8, 8], Staging::Sliced(2));
-    /// Between middle and large, twice the invocations.
-    pub const WIDE_SLICED_4: Self = staged([128, 64, 16], [8, 8], Staging::Sliced(4));
-    /// Large, in slices: above 32 KiB.
-    pub const LARGE_SLICED: Self = staged([128, 128, 16], [8, 8], Staging::Sliced(2));
 
     /// All tilings for matrix units.
     pub fn matrices() -> impl Iterator<Item = &'static Self> {
@@ -189,14 +183,11 @@ impl Tiling {
                 Self::LOW_SLICED,
                 Self::MIDDLE_SLICED_8X4,
                 Self::MIDDLE_SLICED,
-                Self::MIDDLE_SLICED_8,
                 Self::WIDE_SLICED,
-                Self::WIDE_SLICED_4,
                 Self::LARGE,
                 Self::LARGE_SHALLOW_DOUBLE,
                 Self::LARGE_DEEP,
                 Self::LARGE_DOUBLE,
-                Self::LARGE_SLICED,
             ]
         }
     }
