@@ -21,8 +21,8 @@ pub struct Problem {
     pub classes: &'static [NumericClass],
 }
 
-/// The loops of a compilation that have a choice, each once, without contractions that share their level with others: those
-/// get their share of the device, which a measurement alone does not see. Several can have one key.
+/// The loops of a compilation that have a choice, each once, without contractions that get a part of the device, which a
+/// measurement alone does not see. Several can have one key.
 ///
 /// # Errors
 /// As [`crate::loops`].
@@ -32,7 +32,7 @@ pub fn problems(graph: &Graph, target: &Target, options: &Options) -> Result<Vec
     let schedule = schedule::run(&loops(graph, target, options)?)?;
     let shares = emit::shares(&schedule, target);
     for (node, share) in schedule.graph.loops.into_iter().zip(shares) {
-        if share.is_some() {
+        if matches!(share, emit::Share::Units(_)) {
             continue;
         }
         let classes = options.contract.classes(node.phase != Phase::Forward);

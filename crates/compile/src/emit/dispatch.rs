@@ -1,7 +1,7 @@
 //! Dispatches: loops become kernels with bindings and geometry, or host loops.
 
 use super::place::Placement;
-use super::shares;
+use super::shares::{self, Share};
 use super::temporaries::Steps;
 use crate::Options;
 use crate::error::CompileError;
@@ -12,8 +12,9 @@ use crate::program::{
 };
 use crate::schedule::Schedule;
 use griffinfly_ir::layout::aligned;
-use griffinfly_ir::loops::Loop;
+use griffinfly_ir::loops::{Loop, LoopKind};
 use griffinfly_ir::target::{Backend, NumericClass, Target};
+use griffinfly_kernel::families::contract::{self, Neighbours};
 use griffinfly_kernel::families::tuned::{self, Choices};
 use griffinfly_kernel::families::{self, Instance, Realisation, Slot};
 use griffinfly_kernel::{print, spirv};
@@ -78,17 +79,35 @@ pub(super) fn pieces(
         let classes = options.contract.classes(node.phase != Phase::Forward);
         let labels: Vec<String> = node.labels.iter().cloned().collect();
         let realisation = match shares[i] {
-            // What was measured alone says little about what is fast beside others.
-            Some(compute_units) => {
+            Share::Alone => realise(&node.l, (target, classes, &options.choices), &labels)?,
+            // What was measured alone says little about a part of the device.
+            Share::Units(compute_units) => {
                 let target = Target { compute_units, ..target.clone() };
                 realise(&node.l, (&target, classes, &none), &labels)?
             }
-            None => realise(&node.l, (target, classes, &options.choices), &labels)?,
+            Share::Beside => beside(&node.l, (target, classes, &options.choices), &labels)?,
         };
         out.push(Piece { what: What::Single(i), section, level, labels, realisation });
     }
     out.sort_by_key(|p| p.level);
     Ok(out)
+}
+
+/// As [`realise`] for a contraction beside others; what has no entry among the choices gets a tiling that leaves room.
+fn beside(
+    l: &Loop,
+    (target, classes, choices): (&Target, &[NumericClass], &Choices),
+    labels: &[String],
+) -> Result<Realisation, CompileError> {
+    let key = tuned::key(l, classes);
+    match (&l.kind, key.and_then(|key| choices.get(&key))) {
+        (LoopKind::Contract(c), None) => {
+            let choice = contract::choose_for(c, target, (classes, Neighbours::Many));
+            let choices = tuned::only(l, classes, choice.to_string());
+            realise(l, (target, classes, &choices), labels)
+        }
+        _ => realise(l, (target, classes, choices), labels),
+    }
 }
 
 /// Kernels of a loop, whose contractions may use the given numeric classes, as the choices say.

@@ -13,7 +13,7 @@ mod single;
 mod temporaries;
 
 pub(crate) use levels::conflict;
-pub(crate) use shares::run as shares;
+pub(crate) use shares::{Share, run as shares};
 pub(crate) use single::single;
 
 use crate::Options;

@@ -100,6 +100,26 @@ pub fn choose(contract: &Contract, target: &Target) -> Choice {
 /// The choice for a contraction on a target among tilings of these numeric classes.
 #[must_use]
 pub fn choose_among(contract: &Contract, target: &Target, classes: &[NumericClass]) -> Choice {
+    choose_for(contract, target, (classes, Neighbours::None))
+}
+
+/// What runs at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Neighbours {
+    /// Nothing that counts.
+    None,
+    /// Enough to fill the device: tilings whose workgroups need a compute unit for themselves, those in slices, only keep others
+    /// from running there.
+    Many,
+}
+
+/// As [`choose_among`], given what runs at the same time.
+#[must_use]
+pub fn choose_for(
+    contract: &Contract,
+    target: &Target,
+    (classes, neighbours): (&[NumericClass], Neighbours),
+) -> Choice {
     let size = Size::of(contract);
     if size.work() < TINY {
         return Choice::whole(Tiling::DIRECT);
@@ -107,7 +127,7 @@ pub fn choose_among(contract: &Contract, target: &Target, classes: &[NumericClas
     let few = if target.is_hardware { gemv::choose(contract, target) } else { None };
     let choice = match few {
         Some(tiling) => Choice::whole(tiling),
-        None if target.is_hardware => hardware(&size, target, classes),
+        None if target.is_hardware => hardware(&size, target, (classes, neighbours)),
         None => software(&size, target),
     };
     let tiling = if size.allows(&choice.tiling, target) { choice.tiling } else { Tiling::DIRECT };
@@ -276,7 +296,7 @@ impl Rate {
 }
 
 /// The choice with the least estimated time; few rows or columns have tilings of their own.
-fn hardware(size: &Size, target: &Target, classes: &[NumericClass]) -> Choice {
+fn hardware(size: &Size, target: &Target, (classes, neighbours): (&[NumericClass], Neighbours)) -> Choice {
     let units = u64::from(target.compute_units.max(1));
     if size.m <= 16 || size.n <= 16 {
         let tiling = if size.m <= 16 { Tiling::FLAT } else { Tiling::TALL };
@@ -295,7 +315,11 @@ fn hardware(size: &Size, target: &Target, classes: &[NumericClass]) -> Choice {
     let mut best = (f64::INFINITY, Choice::whole(Tiling::SMALL));
     let allowed = |tiling: &Tiling| {
         let class = tiling.class();
-        (class == NumericClass::F32 || has_units(class)) && classes.contains(&class) && fits(tiling)
+        let is_apart = tiling.slices() == 1 || neighbours == Neighbours::None;
+        (class == NumericClass::F32 || has_units(class))
+            && classes.contains(&class)
+            && is_apart
+            && fits(tiling)
     };
     let rates = RATES.into_iter().chain(matrix_rates());
     for rate in rates.filter(|rate| allowed(&rate.tiling)) {

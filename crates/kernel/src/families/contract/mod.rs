@@ -45,7 +45,7 @@ pub(super) mod view;
 mod tests;
 
 pub use candidates::{candidates, parse};
-pub use choose::{Choice, Merge, choices, choose, choose_among, work};
+pub use choose::{Choice, Merge, Neighbours, choices, choose, choose_among, choose_for, work};
 pub use tiling::{Staging, Tiling};
 
 use super::emit::unsupported;

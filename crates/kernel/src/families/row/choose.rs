@@ -19,6 +19,8 @@ const SHORT: u32 = 16;
 const ADJACENT: u32 = 32;
 /// Elements per invocation and chunk below which cutting does not pay.
 const LEAST_CHUNK: u32 = 8;
+/// Chunks that save less time than the dispatches that merge them take.
+const FEW_CHUNKS: u32 = 4;
 /// Most chunks per row: partial results of a row are merged by one pass of its invocations.
 const MOST_CHUNKS: u32 = 128;
 
@@ -27,6 +29,8 @@ struct Sizes {
     rows: u32,
     width: u32,
     workgroup: u32,
+    /// Most invocations of a workgroup.
+    largest: u32,
     /// Times a row is read: once per phase, and once for outputs per element.
     passes: u32,
     /// Iterations an invocation may run.
@@ -51,12 +55,13 @@ impl Sizes {
 }
 
 fn sizes(row: &Row, target: &Target) -> Sizes {
-    let largest = WORKGROUP.min(target.max_invocations).min(target.max_workgroup_size[0]).max(1);
+    let largest = target.max_invocations.min(target.max_workgroup_size[0]).max(1);
     Sizes {
         rows: row.rows.iter().product::<usize>() as u32,
         width: row.cols.iter().product::<usize>() as u32,
         // A power of two, for the tree.
-        workgroup: 1 << largest.ilog2(),
+        workgroup: 1 << WORKGROUP.min(largest).ilog2(),
+        largest,
         passes: row.phases.len() as u32 + u32::from(!row.col_stores.is_empty()),
         most_turns: target.max_iterations,
     }
@@ -70,11 +75,16 @@ pub(super) fn shape(l: &Loop, row: &Row, target: &Target) -> Shape {
     }
     let rows_fast = rows_are_adjacent(l, row);
     let chunks = chunks(&s, rows_fast, target);
+    if (2..=FEW_CHUNKS).contains(&chunks)
+        && target.is_hardware
+        && let Some(shape) = wide(l, row, &s, rows_fast)
+    {
+        return shape;
+    }
     if chunks > 1 {
         return Shape { chunks, ..tiled(&s, rows_fast, RowRealisation::Split) };
     }
-    let on_chip = on_chip(l, row, &s, rows_fast);
-    on_chip.unwrap_or_else(|| tiled(&s, rows_fast, RowRealisation::Streaming))
+    on_chip(l, row, &s, rows_fast).unwrap_or_else(|| tiled(&s, rows_fast, RowRealisation::Streaming))
 }
 
 /// The shape of a realisation that a caller asked for.
@@ -88,9 +98,11 @@ pub(super) fn forced(
     let rows_fast = rows_are_adjacent(l, row);
     Ok(match realisation {
         RowRealisation::Serial => serial(l, row, &s),
-        RowRealisation::OnChip => on_chip(l, row, &s, rows_fast).ok_or_else(|| {
-            unsupported("row on-chip", format!("a width of {} is too much for registers", s.width))
-        })?,
+        RowRealisation::OnChip => {
+            on_chip(l, row, &s, rows_fast).or_else(|| wide(l, row, &s, rows_fast)).ok_or_else(|| {
+                unsupported("row on-chip", format!("a width of {} is too much for registers", s.width))
+            })?
+        }
         RowRealisation::Streaming => tiled(&s, rows_fast, realisation),
         RowRealisation::Split => {
             let shape = tiled(&s, rows_fast, realisation);
@@ -119,7 +131,21 @@ fn tiled(s: &Sizes, rows_fast: bool, realisation: RowRealisation) -> Shape {
 }
 
 fn on_chip(l: &Loop, row: &Row, s: &Sizes, rows_fast: bool) -> Option<Shape> {
-    let shape = tiled(s, rows_fast, RowRealisation::OnChip);
+    in_registers(l, row, s, tiled(s, rows_fast, RowRealisation::OnChip))
+}
+
+/// One row to a workgroup larger than others.
+fn wide(l: &Loop, row: &Row, s: &Sizes, rows_fast: bool) -> Option<Shape> {
+    let lanes = s.width.div_ceil(MOST_UNROLLED).next_power_of_two();
+    if rows_fast || lanes > s.largest {
+        return None;
+    }
+    let shape =
+        Shape { realisation: RowRealisation::OnChip, lanes, rows: 1, rows_fast, chunks: 1, unroll: None };
+    in_registers(l, row, s, shape)
+}
+
+fn in_registers(l: &Loop, row: &Row, s: &Sizes, shape: Shape) -> Option<Shape> {
     let unroll = s.width.div_ceil(shape.lanes);
     let fits = unroll <= MOST_UNROLLED && cost(l) * unroll as usize <= MOST_CODE;
     (fits && loads(row) * unroll as usize <= 64).then_some(Shape { unroll: Some(unroll), ..shape })
