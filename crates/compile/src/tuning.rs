@@ -1,5 +1,6 @@
 //! What a tuner asks of the compiler: the problems of a graph that have a choice, and a program of one of them alone.
 
+use crate::emit::Share;
 use crate::error::CompileError;
 use crate::lower::Phase;
 use crate::program::Program;
@@ -7,6 +8,7 @@ use crate::{Options, emit, loops, schedule};
 use griffinfly_ir::graph::Graph;
 use griffinfly_ir::loops::Loop;
 use griffinfly_ir::target::{NumericClass, Target};
+use griffinfly_kernel::families::contract::Neighbours;
 use griffinfly_kernel::families::tuned;
 use std::collections::BTreeSet;
 
@@ -19,6 +21,8 @@ pub struct Problem {
     pub l: Loop,
     /// Numeric classes its contractions may use.
     pub classes: &'static [NumericClass],
+    /// What runs at the same time.
+    pub neighbours: Neighbours,
 }
 
 /// The loops of a compilation that have a choice, each once, without contractions that get a part of the device, which a
@@ -32,14 +36,16 @@ pub fn problems(graph: &Graph, target: &Target, options: &Options) -> Result<Vec
     let schedule = schedule::run(&loops(graph, target, options)?)?;
     let shares = emit::shares(&schedule, target);
     for (node, share) in schedule.graph.loops.into_iter().zip(shares) {
-        if matches!(share, emit::Share::Units(_)) {
-            continue;
-        }
+        let neighbours = match share {
+            Share::Units(_) => continue,
+            Share::Alone => Neighbours::None,
+            Share::Beside => Neighbours::Many,
+        };
         let classes = options.contract.classes(node.phase != Phase::Forward);
         let Some(key) = tuned::key(&node.l, classes) else { continue };
         // Equal loops have equal keys, so only those are compared.
         if seen.insert(key.clone()) || !out.iter().any(|p| p.key == key && p.l == node.l) {
-            out.push(Problem { key, l: node.l, classes });
+            out.push(Problem { key, l: node.l, classes, neighbours });
         }
     }
     Ok(out)

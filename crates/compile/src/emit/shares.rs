@@ -42,7 +42,7 @@ pub(crate) fn run(schedule: &Schedule, target: &Target) -> Vec<Share> {
     let units = u128::from(target.compute_units.max(1));
     let share = |(work, place): (&u128, &(SectionKind, usize))| {
         let all = levels.get(place).copied().unwrap_or(0);
-        if *work * 100 >= all * ALONE {
+        if *work == 0 || *work * 100 >= all * ALONE {
             Share::Alone
         } else if all >= units * FULL {
             Share::Beside
@@ -51,4 +51,45 @@ pub(crate) fn run(schedule: &Schedule, target: &Target) -> Vec<Share> {
         }
     };
     works.iter().zip(&schedule.place).map(share).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lower;
+    use griffinfly_ir::graph::Graph;
+    use griffinfly_ir::graph::Init;
+
+    /// Two products of one input by parameters with so many columns, a row loop beside them, and their results.
+    fn schedule(rows: usize, columns: [usize; 2]) -> Schedule {
+        let mut g = Graph::new();
+        let x = g.input("x", [rows, 64]);
+        for (i, n) in columns.into_iter().enumerate() {
+            let w = g.parameter(["w0", "w1"][i], [64, n], Init::ZEROS);
+            let y = g.matmul(x, w);
+            g.output(["y0", "y1"][i], y);
+        }
+        let sum = g.sum(x, &[1]);
+        g.output("sum", sum);
+        crate::schedule::run(&lower::run(&g).unwrap()).unwrap()
+    }
+
+    fn shares(rows: usize, columns: [usize; 2]) -> Vec<Share> {
+        let target = Target { is_hardware: true, compute_units: 100, ..Target::minimal_vulkan() };
+        let schedule = schedule(rows, columns);
+        let kinds = schedule.graph.loops.iter().map(|node| matches!(node.l.kind, LoopKind::Contract(_)));
+        let all = run(&schedule, &target);
+        assert!(kinds.zip(&all).all(|(is_contraction, share)| is_contraction || *share == Share::Alone));
+        let is_contraction = |i: &usize| matches!(schedule.graph.loops[*i].l.kind, LoopKind::Contract(_));
+        (0..all.len()).filter(is_contraction).map(|i| all[i]).collect()
+    }
+
+    #[test]
+    fn by_work_where_a_level_is_small_and_beside_others_where_it_is_full() {
+        let mut small = shares(64, [64, 192]);
+        small.sort_by_key(|share| format!("{share:?}"));
+        assert_eq!(small, [Share::Units(25), Share::Units(75)]);
+        assert_eq!(shares(8192, [128, 128]), [Share::Beside; 2]);
+        assert!(shares(64, [4, 1024]).contains(&Share::Alone));
+    }
 }

@@ -141,7 +141,8 @@ impl Search<'_, '_> {
             label: problem.key.clone(),
             source,
         };
-        let mut texts = tuned::candidates(&problem.l, &target, problem.classes, most).map_err(refused)?;
+        let mut texts = tuned::candidates(&problem.l, &target, (problem.classes, problem.neighbours), most)
+            .map_err(refused)?;
         let chosen = self.choices.get(&problem.key).map(str::to_owned);
         let runs = |text: &String| tuned::realise_as(&problem.l, &target, problem.classes, text).is_ok();
         let before = chosen.filter(runs).or_else(|| texts.first().cloned()).unwrap_or_default();

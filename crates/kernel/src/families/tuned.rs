@@ -6,6 +6,7 @@
 //!
 //! Invariants: a table never decides whether a loop can be realised: an entry that names nothing the target runs is passed over.
 
+use super::contract::Neighbours;
 use super::{Realisation, attention, contract, realise_among};
 use crate::KernelError;
 use griffinfly_ir::loops::{Attention, Body, Contract, Loop, LoopKind};
@@ -75,20 +76,21 @@ pub fn only(l: &Loop, classes: &[NumericClass], choice: String) -> Choices {
     Choices(key(l, classes).map(|key| (key, choice)).into_iter().collect())
 }
 
-/// Up to `most` choices for a loop, as text: that of its family first, then the others, those expected to be fast before others.
+/// Up to `most` choices for a loop, given what runs at the same time, as text: that of its family first, then the others, those expected to be fast before others.
 ///
 /// # Errors
 /// A loop that its family refuses.
 pub fn candidates(
     l: &Loop,
     target: &Target,
-    classes: &[NumericClass],
+    (classes, neighbours): (&[NumericClass], Neighbours),
     most: usize,
 ) -> Result<Vec<String>, KernelError> {
     match &l.kind {
-        LoopKind::Contract(c) => {
-            Ok(contract::candidates(c, target, classes, most).iter().map(ToString::to_string).collect())
-        }
+        LoopKind::Contract(c) => Ok(contract::candidates(c, target, (classes, neighbours), most)
+            .iter()
+            .map(ToString::to_string)
+            .collect()),
         LoopKind::Attention(a) => {
             Ok(attention::ranked(a, target, most)?.iter().map(ToString::to_string).collect())
         }

@@ -4,7 +4,7 @@
 //! something a target runs parse, so a text from elsewhere is at worst not used. Candidates are ranked by the estimates that the
 //! default choice minimises; tilings without a measured rate get one from the size of their tiles.
 
-use super::choose::{Choice, Merge, RATES, Rate, Size, choose_among, matrix_rates};
+use super::choose::{Choice, Merge, Neighbours, RATES, Rate, Size, choose_for, matrix_rates};
 use super::gemv_choice as gemv;
 use super::tiling::{Staging, Tiling};
 use griffinfly_ir::loops::Contract;
@@ -47,15 +47,15 @@ pub fn parse(text: &str, target: &Target, classes: &[NumericClass]) -> Option<Ch
     (makes_sense && choice.to_string() == text).then_some(choice)
 }
 
-/// Up to `most` different choices for a contraction, the default one first, then by estimated time.
+/// Up to `most` different choices for a contraction, given what runs at the same time: the default one first, then by estimated time.
 #[must_use]
 pub fn candidates(
     contract: &Contract,
     target: &Target,
-    classes: &[NumericClass],
+    (classes, neighbours): (&[NumericClass], Neighbours),
     most: usize,
 ) -> Vec<Choice> {
-    let default = choose_among(contract, target, classes);
+    let default = choose_for(contract, target, (classes, neighbours));
     let size = Size::of(contract);
     let others = if target.is_hardware {
         let few = gemv::ranked(contract, target).into_iter().take(LANES).map(Choice::whole);
@@ -65,7 +65,8 @@ pub fn candidates(
     };
     let mut all = vec![default];
     for choice in others {
-        if !all.contains(&choice) && size.allows(&choice.tiling, target) {
+        let leaves_room = neighbours == Neighbours::None || choice.tiling.slices() == 1;
+        if leaves_room && !all.contains(&choice) && size.allows(&choice.tiling, target) {
             all.push(choice);
         }
     }

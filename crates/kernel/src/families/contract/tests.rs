@@ -120,10 +120,13 @@ fn default_choices() {
     assert_eq!(chosen(2, 3, 4, &target), "direct/1x1 1");
     assert_eq!(chosen(4096, 4096, 4096, &target), "128x128x16/8x8/db 1");
     assert_eq!(chosen(128, 49152, 576, &target), "128x128x16/8x8/db 1");
-    assert_eq!(chosen(1536, 1536, 384, &target), "64x64x16/8x4 1");
-    assert_eq!(chosen(1024, 1024, 1024, &target), "128x128x16/8x8/db 2");
-    assert_eq!(chosen(1536, 384, 384, &target), "128x128x16/8x8/db 3");
-    assert_eq!(chosen(128, 576, 1536, &target), "64x64x16/4x4/db 7");
+    assert_eq!(chosen(1536, 1536, 384, &target), "64x64x32/8x8/s4 1");
+    assert_eq!(chosen(1024, 1024, 1024, &target), "128x64x16/8x8/s2 1");
+    assert_eq!(chosen(1536, 384, 384, &target), "64x32x32/8x4/s4 1");
+    assert_eq!(chosen(128, 576, 1536, &target), "64x64x32/8x8/s4 7");
+    let beside =
+        choose_for(contract(&product(128, 576, 1536)), &target, (&[NumericClass::F32], Neighbours::Many));
+    assert_eq!(beside.to_string(), "64x64x16/4x4/db split7 joined");
     assert_eq!(chosen(1, 576, 1536, &target), "gemv 1x1/1x1/128 1");
     assert_eq!(chosen(1, 49152, 576, &target), "gemv 1x2/1x1/64 1");
     assert_eq!(chosen(2, 960, 720, &target), "gemv 2x8/2x4/128 1");
@@ -150,7 +153,7 @@ fn matrix_units_are_for_large_products_where_they_are_allowed() {
     assert_eq!(chosen(128, 49152, 576, &units, &classes), "bf16x2/3 128x128x32/64x32");
     assert_eq!(chosen(4096, 4096, 4096, &units, &[NumericClass::F32]), "128x128x16/8x8/db");
     assert_eq!(chosen(4096, 4096, 4096, &hardware(), &classes), "128x128x16/8x8/db");
-    assert_eq!(chosen(1536, 1536, 384, &units, &classes), "64x64x16/8x4");
+    assert_eq!(chosen(1536, 1536, 384, &units, &classes), "64x64x32/8x8/s4");
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn every_candidate_is_its_text_and_runs() {
     for target in [hardware(), Target::minimal_vulkan()] {
         for size in [[64, 576, 1536], [4096, 64, 576], [1, 960, 320], [3, 5, 7], [2048, 2048, 512]] {
             let l = product(size, true);
-            let all = candidates(&l, &target, F32_ONLY, 12).unwrap();
+            let all = candidates(&l, &target, (F32_ONLY, Neighbours::None), 12).unwrap();
             let LoopKind::Contract(c) = &l.kind else { panic!("a contraction") };
             assert_eq!(all[0], contract::choose(c, &target).to_string());
             assert!(all.len() > 2 && all.len() <= 12, "{size:?} on {}: {all:?}", target.is_hardware);
