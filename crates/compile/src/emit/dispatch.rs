@@ -19,6 +19,8 @@ use griffinfly_kernel::families::tuned::{self, Choices};
 use griffinfly_kernel::families::{self, Instance, Realisation, Slot};
 use griffinfly_kernel::{print, spirv};
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A loop to be dispatched: one of the graph's, or an update group (whose loop depends on the layout).
 #[derive(Clone, Debug)]
@@ -32,7 +34,15 @@ pub(super) struct Piece {
     /// Provenance.
     pub(super) labels: Vec<String>,
     /// Kernels, on targets that have them (made later for groups).
+    pub(super) realised: Arc<Realised>,
+}
+
+/// The kernels of a loop, as text too. Equal loops in equal circumstances share them.
+#[derive(Debug, Default)]
+pub(super) struct Realised {
     pub(super) realisation: Realisation,
+    /// The code of each dispatch.
+    codes: Vec<String>,
 }
 
 /// What a piece runs.
@@ -70,24 +80,21 @@ pub(super) fn pieces(
             members.iter().flat_map(|&m| schedule.graph.loops[m].labels.iter().cloned()).collect();
         labels.sort();
         labels.dedup();
-        let realisation = Realisation::default();
-        out.push(Piece { what: What::Group(g), section: SectionKind::Update, level, labels, realisation });
+        let realised = Arc::default();
+        out.push(Piece { what: What::Group(g), section: SectionKind::Update, level, labels, realised });
     }
-    let (shares, none) = (shares::run(schedule, target), Choices::new());
+    let shares = shares::run(schedule, target);
+    let mut cases = Cases::default();
     for (i, node) in schedule.graph.loops.iter().enumerate().filter(|(i, _)| !grouped[*i]) {
         let (section, level) = schedule.place[i];
         let classes = options.contract.classes(node.phase != Phase::Forward);
         let labels: Vec<String> = node.labels.iter().cloned().collect();
-        let realisation = match shares[i] {
-            Share::Alone => realise(&node.l, (target, classes, &options.choices), &labels)?,
-            // What was measured alone says little about a part of the device.
-            Share::Units(compute_units) => {
-                let target = Target { compute_units, ..target.clone() };
-                realise(&node.l, (&target, classes, &none), &labels)?
-            }
-            Share::Beside => beside(&node.l, (target, classes, &options.choices), &labels)?,
-        };
-        out.push(Piece { what: What::Single(i), section, level, labels, realisation });
+        cases.add(Case { l: &node.l, classes, share: shares[i] }, &labels);
+        out.push(Piece { what: What::Single(i), section, level, labels, realised: Arc::default() });
+    }
+    let singles = out.iter_mut().filter(|piece| matches!(piece.what, What::Single(_)));
+    for (piece, realised) in singles.zip(cases.realise(target, &options.choices)?) {
+        piece.realised = realised;
     }
     out.sort_by_key(|p| p.level);
     Ok(out)
@@ -108,6 +115,100 @@ fn beside(
         }
         _ => realise(l, (target, classes, choices), labels),
     }
+}
+
+/// What the kernels of a loop depend on, besides the target.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Case<'a> {
+    l: &'a Loop,
+    classes: &'static [NumericClass],
+    share: Share,
+}
+
+/// Loops to be realised, equal ones once.
+#[derive(Default)]
+struct Cases<'a> {
+    /// Number of each distinct case.
+    numbers: HashMap<Case<'a>, usize>,
+    /// The distinct cases, each with the labels of its first loop.
+    distinct: Vec<(Case<'a>, Vec<String>)>,
+    /// The case of each loop.
+    order: Vec<usize>,
+}
+
+impl<'a> Cases<'a> {
+    fn add(&mut self, case: Case<'a>, labels: &[String]) {
+        let number = *self.numbers.entry(case).or_insert_with(|| {
+            self.distinct.push((case, labels.to_vec()));
+            self.distinct.len() - 1
+        });
+        self.order.push(number);
+    }
+
+    /// The kernels of each loop, in the order in which they were added; made on several threads.
+    fn realise(self, target: &Target, choices: &Choices) -> Result<Vec<Arc<Realised>>, CompileError> {
+        let made = in_parallel(&self.distinct, |(case, labels)| case.realise(target, choices, labels))?;
+        Ok(self.order.into_iter().map(|number| made[number].clone()).collect())
+    }
+}
+
+impl Case<'_> {
+    fn realise(
+        &self,
+        target: &Target,
+        choices: &Choices,
+        labels: &[String],
+    ) -> Result<Arc<Realised>, CompileError> {
+        let classes = self.classes;
+        let realisation = match self.share {
+            Share::Alone => realise(self.l, (target, classes, choices), labels)?,
+            // What was measured alone says little about a part of the device.
+            Share::Units(compute_units) => {
+                let target = Target { compute_units, ..target.clone() };
+                realise(self.l, (&target, classes, &Choices::new()), labels)?
+            }
+            Share::Beside => beside(self.l, (target, classes, choices), labels)?,
+        };
+        Ok(Realised::new(realisation))
+    }
+}
+
+impl Realised {
+    fn new(realisation: Realisation) -> Arc<Realised> {
+        let code = |instance: &Instance| print::wgsl(&instance.kernel, &print::PrintOptions::default());
+        let codes = realisation.dispatches.iter().map(code).collect();
+        Arc::new(Realised { realisation, codes })
+    }
+}
+
+/// Results for all items, in their order, made on several threads; of errors the first.
+fn in_parallel<T: Sync, R: Send>(
+    items: &[T],
+    work: impl Fn(&T) -> Result<R, CompileError> + Sync,
+) -> Result<Vec<R>, CompileError> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(items.len().max(1));
+    let next = AtomicUsize::new(0);
+    let run = || {
+        let mut made = Vec::new();
+        while let Some((number, item)) = {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            items.get(number).map(|item| (number, item))
+        } {
+            made.push((number, work(item)));
+        }
+        made
+    };
+    let mut all = std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..workers).map(|_| scope.spawn(run)).collect();
+        let mut all = Vec::new();
+        for handle in handles {
+            let made = handle.join();
+            all.extend(made.map_err(|_| CompileError::Malformed("a thread of the compiler failed".into()))?);
+        }
+        Ok::<_, CompileError>(all)
+    })?;
+    all.sort_by_key(|(number, _)| *number);
+    all.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Kernels of a loop, whose contractions may use the given numeric classes, as the choices say.
@@ -154,7 +255,7 @@ pub(super) fn emit(
                     let source = LoopId(loops.len() as u32);
                     let realisation =
                         realise(&l, (target, &[NumericClass::F32], &Choices::new()), &piece.labels)?;
-                    let piece = Piece { realisation, ..piece.clone() };
+                    let piece = Piece { realised: Realised::new(realisation), ..piece.clone() };
                     e.dispatch(&piece, source, &l, &Memory { places: memory, scratch: &[], counters: None })?;
                     loops.push(l);
                 }
@@ -204,12 +305,13 @@ impl Emitter<'_> {
             let faults = vec![format!("{}: a tensor has no place", piece.labels.join(", "))];
             return Err(CompileError::Faults { stage: "placement", faults });
         }
+        let Realised { realisation, codes } = &*piece.realised;
         let bind = |slot: Slot, access: BindingAccess| {
             let (place, bytes) = match slot {
                 Slot::Operand(i) => (operands[i], l.operands[i].bytes() as u64),
                 Slot::Result(i) => (results[i], l.results[i].bytes() as u64),
-                Slot::Scratch(i) => (memory.scratch[i], piece.realisation.scratch[i]),
-                Slot::Counters => (memory.counters.unwrap_or(UNPLACED), piece.realisation.counters),
+                Slot::Scratch(i) => (memory.scratch[i], realisation.scratch[i]),
+                Slot::Counters => (memory.counters.unwrap_or(UNPLACED), realisation.counters),
             };
             Binding { arena: place.arena, offset: place.offset, bytes, access }
         };
@@ -223,8 +325,8 @@ impl Emitter<'_> {
             self.steps.push(d, piece);
             return Ok(());
         }
-        for instance in &piece.realisation.dispatches {
-            let kernel = self.kernels.add(instance, self.target)?;
+        for (instance, code) in realisation.dispatches.iter().zip(codes) {
+            let kernel = self.kernels.add((instance, code), self.target)?;
             let accesses = self.kernels.accesses(kernel).to_vec();
             let bindings = instance.bindings.iter().zip(accesses).map(|(s, a)| bind(*s, a)).collect();
             let (parameters, groups) = (instance.parameters.clone(), instance.groups);
@@ -287,10 +389,13 @@ pub(super) struct Kernels {
 
 impl Kernels {
     /// The kernel of an instance, which is new or has the code of an earlier one.
-    pub(super) fn add(&mut self, instance: &Instance, target: &Target) -> Result<KernelId, CompileError> {
+    pub(super) fn add(
+        &mut self,
+        (instance, code): (&Instance, &str),
+        target: &Target,
+    ) -> Result<KernelId, CompileError> {
         let k = &instance.kernel;
-        let wgsl = print::wgsl(k, &print::PrintOptions::default());
-        if let Some(id) = self.by_code.get(&wgsl) {
+        if let Some(id) = self.by_code.get(code) {
             return Ok(*id);
         }
         let id = KernelId(self.all.len() as u32);
@@ -309,9 +414,9 @@ impl Kernels {
             workgroup_size: k.workgroup_size,
             workgroup_bytes: k.workgroup_bytes() as u32,
             spirv: Vec::new(),
-            wgsl: wgsl.clone(),
+            wgsl: code.to_owned(),
         });
-        self.by_code.insert(wgsl, id);
+        self.by_code.insert(code.to_owned(), id);
         Ok(id)
     }
 
@@ -322,33 +427,16 @@ impl Kernels {
 
     /// Translates all kernels to SPIR-V on several threads.
     pub(super) fn compile(mut self) -> Result<Vec<Kernel>, CompileError> {
-        let workers = std::thread::available_parallelism().map_or(1, usize::from).min(self.all.len().max(1));
-        let share = self.all.len().div_ceil(workers).max(1);
-        let results: Vec<Result<(), CompileError>> = std::thread::scope(|scope| {
-            let handles: Vec<_> = self
-                .all
-                .chunks_mut(share)
-                .map(|part| scope.spawn(move || part.iter_mut().try_for_each(translate)))
-                .collect();
-            handles
-                .into_iter()
-                .map(|h| {
-                    h.join().unwrap_or_else(|_| {
-                        Err(CompileError::Malformed("a translation thread failed".into()))
-                    })
-                })
-                .collect()
-        });
-        results.into_iter().collect::<Result<(), _>>()?;
+        let spirv = in_parallel(&self.all, translate)?;
+        self.all.iter_mut().zip(spirv).for_each(|(kernel, spirv)| kernel.spirv = spirv);
         Ok(self.all)
     }
 }
 
-fn translate(kernel: &mut Kernel) -> Result<(), CompileError> {
-    kernel.spirv = spirv::compile(&kernel.wgsl, print::ENTRY).map_err(|source| CompileError::Kernel {
+fn translate(kernel: &Kernel) -> Result<Vec<u32>, CompileError> {
+    spirv::compile(&kernel.wgsl, print::ENTRY).map_err(|source| CompileError::Kernel {
         archetype: "translation".into(),
         label: kernel.name.clone(),
         source,
-    })?;
-    Ok(())
+    })
 }

@@ -41,7 +41,7 @@ pub(super) fn run(schedule: &Schedule, pieces: &[Piece], target: &Target) -> Res
     place_rest(graph, target, &mut out);
     number_temporaries(schedule, pieces, &mut out);
     for p in pieces {
-        let bytes = p.realisation.counters;
+        let bytes = p.realised.realisation.counters;
         let place = (bytes > 0).then(|| out.append(&Role::Counters, bytes, target.chunk_bytes()));
         out.counters.push(place);
     }
@@ -195,7 +195,7 @@ fn number_temporaries(schedule: &Schedule, pieces: &[Piece], out: &mut Placement
     for p in pieces {
         let label = format!("scratch of {}", p.labels.join(" "));
         let one = |bytes: &u64| Temporary { bytes: *bytes, label: label.clone(), lasts: false };
-        let places = p.realisation.scratch.iter().map(|bytes| out.temporary(one(bytes))).collect();
+        let places = p.realised.realisation.scratch.iter().map(|bytes| out.temporary(one(bytes))).collect();
         out.scratch.push(places);
     }
 }

@@ -13,7 +13,7 @@ use griffinfly_kernel::families::contract::work;
 use std::collections::HashMap;
 
 /// What a contraction can count on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Share {
     /// The device.
     Alone,

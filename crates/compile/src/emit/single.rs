@@ -13,6 +13,7 @@ use griffinfly_ir::layout::aligned;
 use griffinfly_ir::loops::Loop;
 use griffinfly_ir::target::Target;
 use griffinfly_kernel::families::{Realisation, Slot};
+use griffinfly_kernel::print::{self, PrintOptions};
 
 /// The program of a loop as it was realised: arena i is operand i, the results follow.
 ///
@@ -41,7 +42,8 @@ pub(crate) fn single(l: &Loop, realisation: &Realisation, target: &Target) -> Re
     let mut kernels = Kernels::default();
     let mut dispatches = Vec::new();
     for instance in &realisation.dispatches {
-        let kernel = kernels.add(instance, target)?;
+        let kernel =
+            kernels.add((instance, &print::wgsl(&instance.kernel, &PrintOptions::default())), target)?;
         let bindings = instance.bindings.iter().zip(kernels.accesses(kernel)).map(|(slot, access)| {
             let (arena, bytes) = place(slot);
             Binding { arena: ArenaId(arena as u32), offset: 0, bytes, access: *access }
