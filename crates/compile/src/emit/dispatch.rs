@@ -440,3 +440,51 @@ fn translate(kernel: &Kernel) -> Result<Vec<u32>, CompileError> {
         source,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use griffinfly_ir::index::{Access, Store};
+    use griffinfly_ir::loops::{Body, Map};
+    use griffinfly_ir::types::TensorType;
+
+    fn copy(n: usize) -> Loop {
+        let ty = TensorType::f32([n]);
+        let body = Body::of_load(0, &ty, Access::identity(1));
+        let map = Map { domain: vec![n], body, stores: vec![Store::identity(0, 1)] };
+        Loop { operands: vec![ty.clone()], results: vec![ty], kind: LoopKind::Map(map) }
+    }
+
+    fn cases(loops: &[Loop]) -> Cases<'_> {
+        let mut cases = Cases::default();
+        for l in loops {
+            let case = Case { l, classes: &[NumericClass::F32], share: Share::Alone };
+            cases.add(case, &[format!("copy of {}", l.operands[0].elements())]);
+        }
+        cases
+    }
+
+    #[test]
+    fn equal_loops_are_realised_once_and_in_order() {
+        let loops: Vec<Loop> = [8, 12, 8, 70, 12, 8].map(copy).to_vec();
+        let made = cases(&loops).realise(&Target::minimal_vulkan(), &Choices::new()).unwrap();
+        assert_eq!(made.len(), loops.len());
+        for (i, j) in (0..6).flat_map(|i| (0..6).map(move |j| (i, j))) {
+            assert_eq!(Arc::ptr_eq(&made[i], &made[j]), loops[i] == loops[j], "{i} and {j}");
+        }
+        let alone = Realised::new(
+            realise(&loops[3], (&Target::minimal_vulkan(), &[], &Choices::new()), &[]).unwrap(),
+        );
+        assert_eq!((&made[3].realisation, &made[3].codes), (&alone.realisation, &alone.codes));
+    }
+
+    #[test]
+    fn the_first_refusal_is_told_whatever_thread_met_it() {
+        let loops: Vec<Loop> = (1..40).map(|n| copy(4 * n)).collect();
+        let target = Target { max_bindings: 1, ..Target::minimal_vulkan() };
+        for _ in 0..20 {
+            let refusal = cases(&loops).realise(&target, &Choices::new()).unwrap_err();
+            assert!(refusal.to_string().contains("copy of 4"), "{refusal}");
+        }
+    }
+}
