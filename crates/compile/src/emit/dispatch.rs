@@ -17,7 +17,7 @@ use griffinfly_ir::target::{Backend, NumericClass, Target};
 use griffinfly_kernel::families::contract::{self, Neighbours};
 use griffinfly_kernel::families::tuned::{self, Choices};
 use griffinfly_kernel::families::{self, Instance, Realisation, Slot};
-use griffinfly_kernel::{print, spirv};
+use griffinfly_kernel::{KernelError, print, spirv};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -106,12 +106,11 @@ fn beside(
     (target, classes, choices): (&Target, &[NumericClass], &Choices),
     labels: &[String],
 ) -> Result<Realisation, CompileError> {
-    let key = tuned::key(l, classes);
-    match (&l.kind, key.and_then(|key| choices.get(&key))) {
-        (LoopKind::Contract(c), None) => {
+    let has_entry = tuned::key(l, classes).is_some_and(|key| choices.get(&key).is_some());
+    match &l.kind {
+        LoopKind::Contract(c) if !has_entry => {
             let choice = contract::choose_for(c, target, (classes, Neighbours::Many));
-            let choices = tuned::only(l, classes, choice.to_string());
-            realise(l, (target, classes, &choices), labels)
+            contract::realise_with(l, target, &choice).map_err(|source| refused(l, labels, source))
         }
         _ => realise(l, (target, classes, choices), labels),
     }
@@ -190,13 +189,11 @@ fn in_parallel<T: Sync, R: Send>(
     let next = AtomicUsize::new(0);
     let run = || {
         let mut made = Vec::new();
-        while let Some((number, item)) = {
+        loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            items.get(number).map(|item| (number, item))
-        } {
+            let Some(item) = items.get(number) else { return made };
             made.push((number, work(item)));
         }
-        made
     };
     let mut all = std::thread::scope(|scope| {
         let handles: Vec<_> = (0..workers).map(|_| scope.spawn(run)).collect();
@@ -220,11 +217,11 @@ fn realise(
     if target.backend == Backend::Host {
         return Ok(Realisation::default());
     }
-    tuned::realise_by(l, target, classes, choices).map_err(|source| CompileError::Kernel {
-        archetype: format!("{:?}", l.archetype()),
-        label: labels.join(", "),
-        source,
-    })
+    tuned::realise_by(l, target, classes, choices).map_err(|source| refused(l, labels, source))
+}
+
+fn refused(l: &Loop, labels: &[String], source: KernelError) -> CompileError {
+    CompileError::Kernel { archetype: format!("{:?}", l.archetype()), label: labels.join(", "), source }
 }
 
 /// Emits all pieces.

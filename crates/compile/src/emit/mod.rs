@@ -1,8 +1,9 @@
 //! Emission: a scheduled loop graph becomes a program.
 //!
-//! `place` gives every tensor that outlives a step its bytes, `shares` says how much of the device a contraction can count on, `dispatch` makes kernels (or host loops) of the loops, `order`
-//! finds which dispatches must come after which, `temporaries` gives what is left its bytes and orders the dispatches, and
-//! `levels` groups them by the byte ranges they touch; `single` makes the program of one loop alone. The finished program passes its own verifier before it is returned.
+//! `place` gives every tensor that outlives a step its bytes, `shares` says how much of the device a contraction can count on,
+//! `dispatch` makes kernels (or host loops) of the loops, `order` finds which dispatches must come after which, `temporaries` gives
+//! what is left its bytes and orders the dispatches, and `levels` groups them by the byte ranges they touch; `single` makes the
+//! program of one loop alone. The finished program passes its own verifier before it is returned.
 
 mod dispatch;
 mod levels;

@@ -70,12 +70,6 @@ pub fn key(l: &Loop, classes: &[NumericClass]) -> Option<String> {
     }
 }
 
-/// A table with one entry, for a loop.
-#[must_use]
-pub fn only(l: &Loop, classes: &[NumericClass], choice: String) -> Choices {
-    Choices(key(l, classes).map(|key| (key, choice)).into_iter().collect())
-}
-
 /// Up to `most` choices for a loop, given what runs at the same time, as text: that of its family first, then the others, those expected to be fast before others.
 ///
 /// # Errors

@@ -3,6 +3,7 @@
 use super::*;
 use crate::KernelError;
 use crate::functions::Function;
+use griffinfly_ir::target::HalfFormat;
 
 fn fault(b: Builder) -> String {
     match b.finish() {
@@ -19,7 +20,7 @@ fn ignore(_: Expr<'_>) {}
 #[test]
 fn ill_typed_calls_are_reported_with_their_place() {
     type Case = (fn(&Builder), &'static str);
-    let cases: [Case; 9] = [
+    let cases: [Case; 12] = [
         (|b| ignore(b.zero(Type::F32) + b.zero(Type::U32)), "Add(f32, u32)"),
         (|b| ignore(b.zero(Type::F32X2) + b.zero(Type::F32X4)), "Add(vec2<f32>, vec4<f32>)"),
         (|b| ignore(b.zero(Type::U32) + 1.5), "Add(u32, f32)"),
@@ -27,6 +28,9 @@ fn ill_typed_calls_are_reported_with_their_place() {
         (|b| ignore(b.param("n") / 0), "Div by constant zero"),
         (|b| b.if_(b.zero(Type::F32), || {}), "condition of type f32"),
         (|b| b.read_write("y", Type::F32).store(0, b.zero(Type::U32)), "store of u32"),
+        (|b| b.shared("s", Type::F32X4, 2).store_lane(0, 1, b.zero(Type::F32X4)), "to a lane of vec4<f32>"),
+        (|b| b.shared("s", Type::F32, 2).store_lane(0, 0, 1.0_f32), "to a lane of f32"),
+        (|b| b.shared_half("s", HalfFormat::F16, 2).store_lane(0, 0, 1.0_f32), "to a lane of vec4<f32>"),
         (|b| b.var("v", 0.0).set(b.zero(Type::U32)), "u32 assigned to a variable of f32"),
         (|b| ignore(b.call(Function::Pow, &[b.zero(Type::F32)])), "gf_pow(f32)"),
     ];

@@ -13,10 +13,15 @@ use crate::kir::{Builder, Expr, Type};
 /// Most quadruples of an invocation that are exchanged between two barriers.
 const TOGETHER: u32 = 4;
 
-/// Quadruples of every invocation exchanged at once in an array of `length`.
-pub(super) const fn together(tiling: &Tiling, length: u32) -> u32 {
+/// Quadruples in the array of the left factor.
+pub(super) const fn length(tiling: &Tiling) -> u32 {
+    tiling.buffers() * tiling.bk * Tiling::stride(tiling.bm)
+}
+
+/// Quadruples of every invocation exchanged at once.
+pub(super) const fn together(tiling: &Tiling) -> u32 {
     let mut count = TOGETHER;
-    while count > 1 && count * tiling.invocations() > length {
+    while count > 1 && count * tiling.invocations() > length(tiling) {
         count /= 2;
     }
     count
@@ -44,7 +49,7 @@ pub(super) fn add_up<'b>(
     let besides = left.row_sums(&quads);
     let finished = Accumulators::new(b, sums.sums.len(), (count, columns));
     let (array, size) = (left.shared, b.invocations());
-    let together = together(tiling, tiling.buffers() * tiling.bk * Tiling::stride(tiling.bm));
+    let together = together(tiling);
     // Slices that finish something of each exchange.
     let served = together.min(slices);
     if !besides.is_empty() {

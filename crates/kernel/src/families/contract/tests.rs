@@ -58,11 +58,8 @@ fn tilings_are_well_formed_and_named_apart() {
             let (slices, wide) = (t.slices(), t.tn / 4);
             assert!(slices == 1 || slices.is_multiple_of(wide), "{t}: a column of quadruples for each");
             assert!(outputs.is_multiple_of(4 * slices) && t.bk.is_multiple_of(slices), "{t}: equal shares");
-            let quads = slices::together(t, t.buffers() * t.bk * Tiling::stride(t.bm));
-            assert!(
-                slices == 1 || quads * t.invocations() <= t.buffers() * t.bk * Tiling::stride(t.bm),
-                "{t}"
-            );
+            let quads = slices::together(t);
+            assert!(slices == 1 || quads * t.invocations() <= slices::length(t), "{t}");
             assert!(slices == 1 || quads.is_multiple_of(slices) || slices.is_multiple_of(quads), "{t}");
         }
     }
