@@ -134,8 +134,12 @@ impl Contract {
         match (self, is_derivative) {
             (Contract::Strict, _) => &[NumericClass::F32],
             // Gradients are too small for f16, and one term of bf16 is too coarse for them.
-            (Contract::Fast, true) => &[NumericClass::F32, NumericClass::Bf16x3, NumericClass::Bf16x2],
-            (Contract::Fast, false) => &[NumericClass::F32, NumericClass::Bf16x3, NumericClass::Bf16x2],
+            (Contract::Fast, true) => {
+                &[NumericClass::F32, NumericClass::Bf16x3, NumericClass::Bf16x2, NumericClass::Bf16]
+            }
+            (Contract::Fast, false) => {
+                &[NumericClass::F32, NumericClass::Bf16x3, NumericClass::Bf16x2, NumericClass::F16]
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ mod dispatch;
 mod levels;
 mod order;
 mod place;
+mod prefetch;
 mod shares;
 mod single;
 mod temporaries;
@@ -32,9 +33,11 @@ use place::Placement;
 pub(crate) fn run(schedule: &Schedule, target: &Target, options: &Options) -> Result<Program, CompileError> {
     let pieces = dispatch::pieces(schedule, target, options)?;
     let mut placement = place::run(schedule, &pieces, target)?;
-    let dispatch::Emitted { kernels, loops, steps } = dispatch::emit(schedule, pieces, &placement, target)?;
-    let (steps, memory) = temporaries::run(schedule, &mut placement, steps, target, options)?;
-    let sections = levels::run(&steps.dispatches, &steps.sections)
+    let dispatch::Emitted { mut kernels, loops, steps } = dispatch::emit(schedule, pieces, &placement, target)?;
+    let (mut steps, memory) = temporaries::run(schedule, &mut placement, steps, target, options)?;
+    let mut sections = levels::run(&steps.dispatches, &steps.sections);
+    prefetch::run(&mut steps.dispatches, &mut sections, &mut kernels, &mut placement.arenas, target)?;
+    let sections = sections
         .into_iter()
         .map(|(kind, levels)| Section { kind, levels })
         .collect();

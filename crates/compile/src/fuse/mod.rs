@@ -9,6 +9,8 @@
 //! * a contraction of rows that are scaled by what depends on a sum along them scales its results (`scale`; the host does not);
 //! * independent pointwise loops over one domain are joined into one with several results (`siblings`).
 //!
+//! At the end the products of convolutions are reordered for kernels (`windows`; not for the host).
+//!
 //! Before, `recompute` gives pointwise forward results that the backward pass reads a second loop there, where that keeps
 //! fewer bytes from one pass to the other.
 //!
@@ -26,17 +28,18 @@ mod siblings;
 mod substitute;
 mod terms;
 pub mod update;
+mod windows;
 
 use crate::lower::LoopGraph;
 use epilogue::Onto;
-use griffinfly_ir::target::{Backend, Contract, Target};
+use griffinfly_ir::target::{Backend, Target};
 
 /// Integer instructions per element an inlined index map may cost.
 const INDEX_COST_LIMIT: usize = 40;
 
-/// Joins what can be joined for this target under a contract.
+/// Joins what can be joined for this target.
 #[must_use]
-pub fn run(graph: LoopGraph, target: &Target, contract: Contract) -> LoopGraph {
+pub fn run(graph: LoopGraph, target: &Target) -> LoopGraph {
     let max_bindings = (target.max_bindings as usize).min(64);
     let mut pool = recompute::run(graph);
     while epilogue::run(&mut pool, max_bindings, Onto::Again) {}
@@ -53,9 +56,10 @@ pub fn run(graph: LoopGraph, target: &Target, contract: Contract) -> LoopGraph {
     if target.backend == Backend::Vulkan {
         prologue::run_ahead(&mut pool, max_bindings);
         terms::run(&mut pool, max_bindings);
-        scale::run(&mut pool, max_bindings, (target, contract));
+        scale::run(&mut pool, max_bindings);
     }
     siblings::run(&mut pool, max_bindings);
     pool.drop_dead();
-    pool.finish()
+    let graph = pool.finish();
+    if target.backend == Backend::Vulkan { windows::run(graph, max_bindings) } else { graph }
 }

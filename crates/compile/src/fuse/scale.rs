@@ -12,27 +12,23 @@
 use super::epilogue::drop_results;
 use super::pool::Pool;
 use super::substitute::{View, substitute};
-use crate::lower::{LoopNode, Phase, TensorId};
+use crate::lower::{LoopNode, TensorId};
 use griffinfly_ir::index::{Access, Domain, IndexExpr};
 use griffinfly_ir::loops::{Body, Combine, Contract, LoopKind, Row};
 use griffinfly_ir::scalar::{BinaryFn, ScalarExpr, ScalarId, ScalarNode};
-use griffinfly_ir::target::{Contract as Precision, NumericClass, Target};
 use griffinfly_ir::types::{DType, TensorType};
-use griffinfly_kernel::families::contract::choose_among;
 
 /// Loads of an element, and arithmetic of it and of what is summed: every tile of columns does them again.
 const MOST_LOADS: usize = 3;
 const MOST_COST: usize = 12;
 
 /// Frees contractions of the row loops that they wait for, as far as they qualify.
-pub(super) fn run(pool: &mut Pool, max_bindings: usize, (target, precision): (&Target, Precision)) {
+pub(super) fn run(pool: &mut Pool, max_bindings: usize) {
     for i in pool.in_order() {
         let Some(node) = pool.node(i).cloned() else { continue };
         let Some(scaled) = Scaled::new(&node) else { continue };
         for c in pool.consumers(scaled.tensor).to_vec() {
-            let classes = precision.classes(node.phase != Phase::Forward);
             let reader = pool.node(c).filter(|reader| reader.phase == node.phase);
-            let reader = reader.filter(|reader| is_f32(reader, target, classes));
             let Some(joined) = reader.and_then(|reader| scaled.join(reader)) else { continue };
             if super::terms::bindings(&joined) <= max_bindings && joined.l.verify().is_empty() {
                 pool.replace(c, joined);
@@ -41,12 +37,6 @@ pub(super) fn run(pool: &mut Pool, max_bindings: usize, (target, precision): (&T
         drop_unread(pool, i);
     }
     pool.drop_dead();
-}
-
-/// Whether a contraction's products are of f32: kernels for matrix units, which do not sum rows besides, gain more than a level.
-fn is_f32(node: &LoopNode, target: &Target, classes: &[NumericClass]) -> bool {
-    let LoopKind::Contract(c) = &node.l.kind else { return false };
-    choose_among(c, target, classes).tiling.class() == NumericClass::F32
 }
 
 /// Stops writing results that nobody reads, of a loop some of whose results are read.

@@ -12,6 +12,7 @@ pub mod attention;
 pub mod contract;
 mod emit;
 mod map;
+mod prefetch;
 mod row;
 mod scatter;
 pub mod tuned;
@@ -19,6 +20,7 @@ mod update;
 
 pub use emit::limits;
 pub use map::realise_map;
+pub use prefetch::prefetch;
 pub use row::{RowRealisation, realise_row, realise_row_as};
 pub use scatter::realise_scatter;
 pub use update::realise_update;

@@ -205,6 +205,15 @@ impl<'b> Expr<'b> {
         }
     }
 
+    /// The lane of a quadruple with a number that only the kernel knows.
+    #[track_caller]
+    #[must_use]
+    pub fn lane_at(self, number: Self) -> Self {
+        self.builder.check(self.ty.lanes == Lanes::Four, || format!("a lane by number of {}", self.ty));
+        let [low, high] = [0, 2].map(|j| (number % 2).equals(0_u32).select(self.lane(j), self.lane(j + 1)));
+        number.lt(2_u32).select(low, high)
+    }
+
     /// The scalar that went into a lane, when the value was constructed here.
     fn constructed_from(self, lane: u8) -> Option<ExprId> {
         match &self.builder.state.borrow().kernel.exprs.get(self.id.index())?.kind {

@@ -70,6 +70,10 @@ const MOST_SUMS: u32 = 64;
 /// Fewest multiplications for matrix units: in whole steps, whose operands come from memory, smaller problems are faster in f32
 /// than rounding lets them be, whatever they take alone.
 const LEAST_MATRIX_WORK: u64 = 1 << 31;
+/// The same for classes of one term.
+fn least_single() -> u64 {
+    std::env::var("GF_LEAST").ok().and_then(|v| v.parse::<u32>().ok()).map_or(1 << 25, |v| 1 << v)
+}
 /// Most parts.
 const MOST_PARTS: u64 = 64;
 
@@ -179,9 +183,9 @@ impl Size {
     /// Whether the register tiles of all sums and the tiles of all factors fit.
     pub(super) fn allows(&self, tiling: &Tiling, target: &Target) -> bool {
         let registers = tiling.tm * tiling.tn * self.sums;
+        let besides = if self.has_row_sum { tiling.row_sum_bytes(target) } else { 0 };
         tiling.fits(target, &target.numeric_classes)
-            && (!self.has_row_sum || tiling.class() == NumericClass::F32)
-            && tiling.bytes_with(self.rights.max(self.sums), target) <= target.max_workgroup_bytes
+            && tiling.bytes_with(self.rights.max(self.sums), target) + besides <= target.max_workgroup_bytes
             && (self.sums == 1 || registers <= if target.is_hardware { MOST_SUMS } else { 2 * MOST_SUMS })
     }
 
@@ -235,11 +239,26 @@ const MATRIX_RATES: [([u32; 3], f64, f64); 7] = [
     ([128, 128, 32], 1.71, 1.63),
 ];
 
+/// The same with one product of single terms.
+const SINGLE_RATES: [([u32; 3], f64, f64); 7] = [
+    ([32, 32, 32], 0.40, 0.23),
+    ([64, 32, 32], 0.46, 0.34),
+    ([64, 64, 16], 0.40, 0.28),
+    ([64, 64, 32], 0.58, 0.42),
+    ([128, 64, 16], 0.60, 0.56),
+    ([128, 128, 16], 0.62, 0.66),
+    ([128, 128, 32], 0.81, 1.0),
+];
+
 /// The rates of all tilings for matrix units.
 pub(super) fn matrix_rates() -> impl Iterator<Item = Rate> {
     let rate = |tiling: &Tiling| {
         let block = [tiling.bm, tiling.bn, tiling.bk];
         let (_, alone, shared) = MATRIX_RATES.into_iter().find(|(size, ..)| *size == block)?;
+        if tiling.class().terms() == 1 {
+            let (_, alone, shared) = SINGLE_RATES.into_iter().find(|(size, ..)| *size == block)?;
+            return Some(Rate { tiling: *tiling, alone, shared });
+        }
         // Half of the time is that of the products, the rest that of rounding and staging.
         let share = 0.5 + f64::from(tiling.class().products().len() as u32) / 6.0;
         Some(Rate { tiling: *tiling, alone: alone * share, shared: shared * share })
@@ -304,9 +323,9 @@ fn hardware(size: &Size, target: &Target, (classes, neighbours): (&[NumericClass
     }
     let fits = |tiling: &Tiling| size.allows(tiling, target);
     let large = [Tiling::LARGE_DOUBLE, Tiling::LARGE_SHALLOW_DOUBLE, Tiling::LARGE].into_iter().find(fits);
-    let is_large = size.work() >= LEAST_MATRIX_WORK;
     let has_units = |class: NumericClass| {
-        is_large && class.format().is_some_and(|format| target.matrix_formats.contains(&format))
+        let least = if class.terms() == 1 { least_single() } else { LEAST_MATRIX_WORK };
+        size.work() >= least && class.format().is_some_and(|format| target.matrix_formats.contains(&format))
     };
     let is_f32 = !classes.iter().any(|class| has_units(*class));
     if let Some(large) = large.filter(|large| is_f32 && size.tiles(large) >= WAVES * units) {

@@ -162,15 +162,27 @@ impl<'b> Product<'_, 'b> {
         let longest = self.problem.terms.iter().map(|term| self.problem.part(term)).max().unwrap_or(0);
         let now = self.sums("sum");
         let total = (longest > period(self.class)).then(|| self.sums("total"));
-        for group in self.groups(factors, buffers) {
-            self.group(&group, (&now, total.as_ref()))?;
+        let groups = self.groups(factors, buffers);
+        for group in &groups {
+            self.group(group, (&now, total.as_ref()))?;
         }
         if let Some(total) = &total {
             total.take(&now);
         }
-        let sums = self.registers(total.unwrap_or(now));
-        let (t, p) = (&self.tiling, &self.position);
-        let rows: Vec<_> = (0..t.tm).map(|i| p.tile_m * t.bm + self.at.finished_row(i)).collect();
+        let (b, t, p) = (self.b, &self.tiling, &self.position);
+        let quads = match self.units {
+            Units::Matrix(_) => self.units.exchange_quads(t),
+            Units::Plain => stage::row_sum_quads(t),
+        };
+        let needs = self.problem.has_row_sum || matches!(self.units, Units::Matrix(_));
+        let exchange = needs.then(|| b.shared("exchange", Type::F32X4, quads));
+        let sums = self.registers(total.unwrap_or(now), exchange);
+        let own: Vec<_> = (0..t.tm).map(|i| self.at.finished_row(i)).collect();
+        let sums = match (groups.first(), exchange) {
+            (Some(group), Some(array)) => sums.with_rows(group.left.row_sums(array, &own)),
+            _ => sums,
+        };
+        let rows: Vec<_> = own.iter().map(|row| p.tile_m * t.bm + *row).collect();
         let columns: Vec<_> = (0..t.tn / 4).map(|j| p.tile_n * t.bn + self.at.finished_column(j)).collect();
         finish.emit(buffers, (self.words, p), (&rows, &columns), &sums)
     }
@@ -322,14 +334,14 @@ impl<'b> Product<'_, 'b> {
     }
 
     /// The sums in ordinary registers: matrices go through workgroup memory one at a time.
-    fn registers(&self, sums: Sums<'b>) -> Accumulators<'b> {
+    fn registers(&self, sums: Sums<'b>, exchange: Option<Shared<'b>>) -> Accumulators<'b> {
         let (b, t) = (self.b, &self.tiling);
-        let matrices = match sums {
-            Sums::Plain(sums) => return sums,
-            Sums::Matrices(matrices) => matrices,
+        let (matrices, array) = match (sums, exchange) {
+            (Sums::Plain(sums), _) => return sums,
+            (Sums::Matrices(matrices), Some(array)) => (matrices, array),
+            (Sums::Matrices(_), None) => return Accumulators::new(b, self.problem.sums, (t.tm, t.tn)),
         };
         let registers = Accumulators::new(b, self.problem.sums, (t.tm, t.tn));
-        let array = b.shared("exchange", Type::F32X4, self.units.exchange_quads(t));
         let first = self.at.subgroup * (MATRIX * MATRIX / 4);
         for (matrices, registers) in
             matrices.iter().flatten().zip(registers.sums.iter().flat_map(|s| s.chunks(2)))

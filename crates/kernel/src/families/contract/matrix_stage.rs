@@ -55,6 +55,8 @@ pub(super) struct Stage<'a, 'b> {
     batch: Vec<Expr<'b>>,
     arrays: Vec<Shared<'b>>,
     chunks: Vec<Chunk<'b>>,
+    /// For each chunk, the second output of the factor summed over all tiles, unrounded; empty if it has none.
+    besides: Vec<Var<'b>>,
 }
 
 /// The share of an invocation in one round.
@@ -83,6 +85,18 @@ pub(super) fn arrays<'b>(b: &'b Builder, name: &str, rows: u32, plan: (Tiling, U
     (0..tiling.class().terms()).map(array).collect()
 }
 
+/// Quadruples in which what invocations sum for rows besides is added.
+pub(super) const fn row_sum_quads(tiling: &Tiling) -> u32 {
+    let (slots, invocations) = (tiling.bm * tiling.bk / 16, tiling.invocations());
+    if slots > invocations { slots } else { invocations }
+}
+
+/// For each output the quadruple of its values at four points.
+fn packed<'b>(b: &'b Builder, points: Vec<Vec<Expr<'b>>>) -> Vec<Expr<'b>> {
+    let count = points.first().map_or(0, Vec::len);
+    (0..count).map(|n| b.vector(&points.iter().map(|outputs| outputs[n]).collect::<Vec<_>>())).collect()
+}
+
 impl<'a, 'b> Stage<'a, 'b> {
     /// Tiles over [`arrays`].
     pub(super) fn new(plan: Plan<'a, 'b>, batch: Expr<'b>, arrays: Vec<Shared<'b>>) -> Self {
@@ -94,7 +108,7 @@ impl<'a, 'b> Stage<'a, 'b> {
             None => Lines::OfProducts,
         };
         let batch = decompose(plan.b, batch, &view.groups[0]);
-        let mut stage = Self { plan, lines, batch, arrays, chunks: Vec::new() };
+        let mut stage = Self { plan, lines, batch, arrays, chunks: Vec::new(), besides: Vec::new() };
         let (threads, count) = (plan.tiling.invocations(), plan.rows * plan.tiling.bk / 4);
         for round in 0..count.div_ceil(threads) {
             let number = plan.b.local_index() + round * threads;
@@ -102,7 +116,56 @@ impl<'a, 'b> Stage<'a, 'b> {
             let chunk = stage.chunk(number, active);
             stage.chunks.push(chunk);
         }
+        if view.body.expr.outputs().len() > 1 {
+            let var = |_: &Chunk<'b>| plan.b.var("besides", plan.b.zero(Type::F32X4));
+            stage.besides = stage.chunks.iter().map(var).collect();
+        }
         stage
+    }
+
+    /// What the factor's second output sums up to over all products, for these rows of the tile, four to a variable: the shares of
+    /// all invocations go through an array of quadruples that nobody else uses now, of [`row_sum_quads`], and are added in order.
+    pub(super) fn row_sums(&self, array: Shared<'b>, rows: &[Expr<'b>]) -> Vec<Var<'b>> {
+        let (b, tiling) = (self.plan.b, &self.plan.tiling);
+        if self.besides.is_empty() {
+            return Vec::new();
+        }
+        let sum = |values: Vec<Expr<'b>>| {
+            values.into_iter().reduce(|x, y| x + y).unwrap_or_else(|| b.constant(0.0_f32))
+        };
+        let lanes = |value: Expr<'b>| sum((0..4).map(|lane| value.lane(lane)).collect());
+        // Quadruples of a row.
+        let wide = tiling.bk / 16;
+        match self.lines {
+            Lines::OfRows => {
+                for (chunk, var) in self.chunks.iter().zip(&self.besides) {
+                    let slot = chunk.product / 4;
+                    let store = || array.store_lane(chunk.row * wide + slot / 4, slot % 4, lanes(var.get()));
+                    self.when(chunk, store);
+                }
+            }
+            // All chunks of an invocation are of the same four rows.
+            Lines::OfProducts => {
+                let all = self.besides.iter().map(|var| var.get()).reduce(|x, y| x + y);
+                all.into_iter().for_each(|all| array.store(b.local_index(), all));
+            }
+        }
+        b.barrier();
+        let total = |row: &Expr<'b>| match self.lines {
+            Lines::OfRows => sum((0..wide).map(|quad| lanes(array.load(*row * wide + quad))).collect()),
+            Lines::OfProducts => {
+                let period = self.plan.rows / 4;
+                let quad = |i: u32| array.load(*row / 4 + i * period);
+                let quads = (0..tiling.invocations() / period).map(quad).reduce(|x, y| x + y);
+                quads.map_or_else(|| b.constant(0.0_f32), |quads| quads.lane_at(*row % 4))
+            }
+        };
+        let packed = rows.chunks(4).map(|rows| {
+            let sums: Vec<Expr<'b>> = rows.iter().map(total).collect();
+            let last = sums.len() - 1;
+            b.var("rows", b.vector(&[0, 1, 2, 3].map(|i: usize| sums[i.min(last)])))
+        });
+        packed.collect()
     }
 
     /// The chunk with a number; what is the same as in the first round is taken from there.
@@ -152,9 +215,16 @@ impl<'a, 'b> Stage<'a, 'b> {
         from: Expr<'b>,
         end: Expr<'b>,
     ) -> Result<(), KernelError> {
-        for (chunk, var) in self.chunks.iter().zip(registers) {
+        for (number, (chunk, var)) in self.chunks.iter().zip(registers).enumerate() {
             let mut result = Ok(());
-            self.when(chunk, || result = self.load(chunk, from, end).map(|value| var.set(value)));
+            self.when(chunk, || {
+                result = self.load(chunk, from, end).map(|outputs| {
+                    var.set(outputs[0]);
+                    if let Some((sum, value)) = self.besides.get(number).zip(outputs.get(1)) {
+                        sum.set(sum.get() + *value);
+                    }
+                });
+            });
             result?;
         }
         Ok(())
@@ -167,33 +237,43 @@ impl<'a, 'b> Stage<'a, 'b> {
         }
     }
 
-    /// The quadruple of a chunk.
-    fn load(&self, chunk: &Chunk<'b>, from: Expr<'b>, end: Expr<'b>) -> Result<Expr<'b>, KernelError> {
+    /// The quadruple of a chunk, of each output of the factor; zeros past the last product.
+    fn load(
+        &self,
+        chunk: &Chunk<'b>,
+        from: Expr<'b>,
+        end: Expr<'b>,
+    ) -> Result<Vec<Expr<'b>>, KernelError> {
         let b = self.plan.b;
-        let at = |row: &[Expr<'b>], product: Expr<'b>| {
-            let product = decompose(b, product, &self.plan.sight.0.groups[LAST]);
-            let axes = [self.batch.as_slice(), row, &product].concat();
-            point::outputs(b, self.plan.buffers, self.plan.sight, &axes, &[]).map(|values| values[0])
+        let at = |row: &[Expr<'b>], product: &[Expr<'b>]| {
+            let axes = [self.batch.as_slice(), row, product].concat();
+            point::outputs(b, self.plan.buffers, self.plan.sight, &axes, &[])
         };
-        let k = from + chunk.product;
+        let (view, step) = (self.plan.sight.0, self.plan.tiling.bk);
+        let products = |product: Expr<'b>, last: u32| view.products(b, (from, product), (step, last), end);
+        let existing = |exists: Expr<'b>, values: Vec<Expr<'b>>| -> Vec<Expr<'b>> {
+            values.into_iter().map(|value| exists.select(value, b.zero(value.ty()))).collect()
+        };
         match (self.lines, self.plan.sight.1) {
             (Lines::OfRows, Some(_)) => {
-                let value = at(&chunk.rows[0], k.native_min(end - 4))?;
-                Ok(k.lt(end).select(value, b.zero(value.ty())))
+                let (product, exists) = products(chunk.product, 4);
+                Ok(existing(exists, at(&chunk.rows[0], &product)?))
             }
             (Lines::OfRows, None) => {
                 let one = |j: u32| {
-                    let k = k + j;
-                    let value = at(&chunk.rows[0], k.native_min(end - 1))?;
-                    Ok(k.lt(end).select(value, b.zero(value.ty())))
+                    let (product, exists) = products(chunk.product + j, 1);
+                    Ok(existing(exists, at(&chunk.rows[0], &product)?))
                 };
-                Ok(b.vector(&(0..4).map(one).collect::<Result<Vec<_>, KernelError>>()?))
+                Ok(packed(b, (0..4).map(one).collect::<Result<Vec<_>, KernelError>>()?))
             }
-            (Lines::OfProducts, _) => {
-                let product = k.native_min(end - 1);
-                let values = chunk.rows.iter().map(|row| at(row, product)).collect::<Result<Vec<_>, _>>()?;
-                let value = if values.len() == 1 { values[0] } else { b.vector(&values) };
-                Ok(k.lt(end).select(value, b.zero(value.ty())))
+            (Lines::OfProducts, quads) => {
+                let (product, exists) = products(chunk.product, 1);
+                let rows = chunk.rows.iter().map(|row| at(row, &product)).collect::<Result<Vec<_>, _>>()?;
+                let values = match quads {
+                    Some(_) => rows.into_iter().flatten().collect(),
+                    None => packed(b, rows),
+                };
+                Ok(existing(exists, values))
             }
         }
     }

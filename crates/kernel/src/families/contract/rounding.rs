@@ -3,8 +3,8 @@
 //! Input: four f32. Output: as many quadruples as the class has terms. The first term is the operand rounded, each further one the
 //! rest, which is exact in f32. All terms but the last are f32 whose digits beyond the format are zero, so that a conversion to the
 //! format is exact in whatever direction a driver rounds (one truncates to bf16). The last of several terms is left to that
-//! conversion: its rest has either sign, so that truncation has no bias. A single bf16 term is rounded here, to nearest and even;
-//! a single f16 term is converted, since drivers round to f16 properly.
+//! conversion: its rest has either sign, so that truncation has no bias. A single bf16 term is rounded here, to nearest, ties
+//! away from zero; a single f16 term is converted, since drivers round to f16 properly.
 //!
 //! NaN stays NaN, whatever its bits: where rounding carries it away, it is in the rest. An infinity has a NaN rest, and so have
 //! magnitudes from 3.39e38 on, which a first term cannot hold: of several terms, one is NaN then, never a wrong number.
@@ -49,13 +49,13 @@ pub(super) fn terms<'b>(b: &'b Builder, value: Expr<'b>, class: NumericClass, un
     terms
 }
 
-/// The nearest bf16, ties to even.
+/// The nearest bf16, ties away from zero.
 fn bf16<'b>(b: &'b Builder, value: Expr<'b>) -> Expr<'b> {
     let bits = value.bitcast(Scalar::U32);
-    let rounded = bits + ((bits >> 16) & 1_u32) + 0x7fff_u32;
-    let magnitude = bits & MAGNITUDE;
-    let kept = b.select(magnitude.gt(INFINITY), b.constant(NAN).splat(bits.ty().lanes), rounded);
-    (kept & BF16_BITS).bitcast(Scalar::F32)
+    // Of NaN the addition could make a number.
+    let is_nan = (bits & MAGNITUDE).gt(INFINITY);
+    let nan = b.constant(NAN).splat(bits.ty().lanes);
+    b.select(is_nan, nan, (bits + 0x8000_u32) & BF16_BITS).bitcast(Scalar::F32)
 }
 
 /// The nearest f16, ties to even.

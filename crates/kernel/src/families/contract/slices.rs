@@ -8,7 +8,7 @@ use super::finish::Accumulators;
 use super::stage::Stage;
 use super::tile::Place;
 use super::tiling::Tiling;
-use crate::kir::{Builder, Expr, Type};
+use crate::kir::{Builder, Expr};
 
 /// Most quadruples of an invocation that are exchanged between two barriers.
 const TOGETHER: u32 = 4;
@@ -79,18 +79,11 @@ pub(super) fn add_up<'b>(
         }
     }
     let besides: Vec<Expr<'b>> =
-        (besides.iter().zip(&rows)).map(|(var, i)| lane(var.get(), *i % 4)).collect();
+        (besides.iter().zip(&rows)).map(|(var, i)| var.get().lane_at(*i % 4)).collect();
     let packed = besides.chunks(4).map(|rows| {
         let last = rows.len() - 1;
         let quad: Vec<Expr<'b>> = (0..4).map(|i| rows[i.min(last)]).collect();
         b.var("rows", b.vector(&quad))
     });
     ((members, column), finished.with_rows(packed.collect()))
-}
-
-/// A lane of a quadruple by number.
-fn lane<'b>(quad: Expr<'b>, number: Expr<'b>) -> Expr<'b> {
-    debug_assert_eq!(quad.ty(), Type::F32X4, "a quadruple");
-    let [low, high] = [0, 2].map(|j| (number % 2).equals(0_u32).select(quad.lane(j), quad.lane(j + 1)));
-    number.lt(2_u32).select(low, high)
 }

@@ -184,10 +184,9 @@ impl<'a, 'b> Stage<'a, 'b> {
     /// The quadruple of a chunk; its second output is added up.
     fn fetch(&self, number: usize, from: Expr<'b>, end: Expr<'b>) -> Result<Expr<'b>, KernelError> {
         let (b, view, chunk) = (self.plan.b, self.plan.sight.0, &self.chunks[number]);
-        let k = from + chunk.product;
-        let inside = k.lt(end);
         let last = if chunk.lane.is_some() { 4 } else { 1 };
-        let product = decompose(b, k.native_min(end - last), &view.groups[LAST]);
+        let step = self.plan.tiling.bk;
+        let (product, inside) = view.products(b, (from, chunk.product), (step, last), end);
         let mut values = Vec::new();
         for row in &chunk.rows {
             let axes = [self.plan.batch.as_slice(), row, &product].concat();

@@ -304,6 +304,14 @@ impl Tiling {
         }
     }
 
+    /// Further bytes where something is summed for every row besides: sums leave matrices through an array that is large enough.
+    pub(super) fn row_sum_bytes(&self, target: &Target) -> u32 {
+        match (self.staging, Units::of(target, self.class())) {
+            (Staging::Matrix(_), Units::Plain) => 16 * super::matrix_stage::row_sum_quads(self),
+            _ => 0,
+        }
+    }
+
     /// Whether a target can run it with one of these numeric classes.
     #[must_use]
     pub fn fits(&self, target: &Target, classes: &[NumericClass]) -> bool {

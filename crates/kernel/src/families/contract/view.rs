@@ -4,10 +4,14 @@
 //! a body are affine in the axes of such a group with row-major proportions, the group becomes one axis and no division
 //! is needed; otherwise the axes stay and the flat number is decomposed.
 
+use super::problem::LAST;
+use crate::families::emit::decompose;
+use crate::kir::{Builder, Expr};
 use griffinfly_ir::index::{Access, Atom, Bound, Domain, IndexExpr, Store};
 use griffinfly_ir::loops::{Body, Load};
 use griffinfly_ir::scalar::{ScalarExpr, ScalarNode};
 use griffinfly_ir::types::TensorType;
+use std::ops::Range;
 
 /// A body over three groups of axes.
 #[derive(Clone, Debug)]
@@ -45,9 +49,7 @@ impl View {
         if view.is_static() {
             view.flatten();
             for group in 0..3 {
-                if let Some(merged) = view.merged(group) {
-                    view = merged;
-                }
+                view = view.with_merged(group);
             }
         }
         view
@@ -56,11 +58,6 @@ impl View {
     /// Extents of all axes.
     pub(super) fn extents(&self) -> Vec<usize> {
         self.groups.concat()
-    }
-
-    /// Number of points along a group.
-    pub(super) fn size(&self, group: usize) -> usize {
-        self.groups[group].iter().product()
     }
 
     fn start(&self, group: usize) -> usize {
@@ -86,14 +83,31 @@ impl View {
         }
     }
 
-    /// The view with the axes of a group merged into one, if all addresses allow it.
-    fn merged(&self, group: usize) -> Option<View> {
-        if self.groups[group].len() < 2 {
-            return None;
+    /// The view with the axes of a group merged as far as addresses allow it, from the innermost out.
+    fn with_merged(self, group: usize) -> View {
+        let mut view = self;
+        let mut last = view.groups[group].len();
+        while last > 1 {
+            // As many neighbours as there are in one go, else the axis stays as it is.
+            let merged = (0..last - 1).find_map(|first| Some((first, view.merged(group, first..last)?)));
+            last = match merged {
+                Some((first, merged)) => {
+                    view = merged;
+                    first
+                }
+                None => last - 1,
+            };
         }
+        view
+    }
+
+    /// The view with some neighbouring axes of a group merged into one, if all addresses allow it.
+    fn merged(&self, group: usize, axes: Range<usize>) -> Option<View> {
         let mut groups = self.groups.clone();
-        groups[group] = vec![self.size(group)];
-        let merge = Merge { first: self.start(group), old: &self.groups[group], extents: &groups.concat() };
+        let size = self.groups[group][axes.clone()].iter().product();
+        groups[group].splice(axes.clone(), [size]);
+        let (first, old) = (self.start(group) + axes.start, &self.groups[group][axes]);
+        let merge = Merge { first, old, extents: &groups.concat() };
         let load = |load: &Load| {
             let valid = load.access.valid.iter().map(|bound| merge.bound(bound)).collect::<Option<_>>()?;
             let coords = merge.all(&load.access.coords)?;
@@ -105,6 +119,30 @@ impl View {
         let stores = self.stores.iter().map(store).collect::<Option<_>>()?;
         let body = Body { loads, expr: merge.arithmetic(&self.body.expr)? };
         Some(View { body, stores, groups, ..self.clone() })
+    }
+
+    /// Axes of the last group at product `from + product`, at most `last` before `end`, and whether that product is before the end.
+    /// `from` is a multiple of `step`, the products of a tile. Where a tile lies along the innermost axis alone, the other axes
+    /// are those of the tile, which is found once for all of its products.
+    pub(super) fn products<'b>(
+        &self,
+        b: &'b Builder,
+        (from, product): (Expr<'b>, Expr<'b>),
+        (step, last): (u32, u32),
+        end: Expr<'b>,
+    ) -> (Vec<Expr<'b>>, Expr<'b>) {
+        let group = &self.groups[LAST];
+        let k = from + product;
+        match group.split_last() {
+            Some((inner, outer)) if !outer.is_empty() && inner.is_multiple_of(step as usize) => {
+                let inner = *inner as u32;
+                let tile = from.native_min(end - step);
+                let mut axes = decompose(b, tile / inner, outer);
+                axes.push(tile % inner + product);
+                (axes, from.lt(end))
+            }
+            _ => (decompose(b, k.native_min(end - last), group), k.lt(end)),
+        }
     }
 
     /// The innermost axis of a group.
