@@ -14,7 +14,7 @@ mod patch;
 
 use crate::print;
 use naga::back::spv;
-use naga::valid::{Capabilities, ValidationFlags, Validator};
+use naga::valid::{Capabilities, ShaderStages, SubgroupOperationSet, ValidationFlags, Validator};
 
 use crate::KernelError;
 
@@ -29,7 +29,10 @@ const MATRIX_VERSION: (u8, u8) = (1, 6);
 
 /// What modules with matrices may use besides.
 const MATRIX_CAPABILITIES: Capabilities =
-    CAPABILITIES.union(Capabilities::SHADER_FLOAT16).union(Capabilities::COOPERATIVE_MATRIX);
+    CAPABILITIES.union(Capabilities::SHADER_FLOAT16).union(Capabilities::COOPERATIVE_MATRIX).union(SUBGROUPS);
+
+/// Barriers of subgroups.
+const SUBGROUPS: Capabilities = Capabilities::SUBGROUP.union(Capabilities::SUBGROUP_BARRIER);
 
 /// Translates one WGSL module and selects its compute entry point `entry`.
 ///
@@ -44,12 +47,14 @@ pub fn compile(wgsl: &str, entry: &str) -> Result<Vec<u32>, KernelError> {
     let has_matrices = wgsl.lines().any(|line| line == print::MATRICES);
     let (version, capabilities) =
         if has_matrices { (MATRIX_VERSION, MATRIX_CAPABILITIES) } else { (SPIRV_VERSION, CAPABILITIES) };
-    let info = Validator::new(ValidationFlags::all(), capabilities).validate(&module).map_err(|error| {
-        KernelError::Validate {
-            message: error.emit_to_string(wgsl),
-            line: error.location(wgsl).map(|at| at.line_number),
-            wgsl: wgsl.to_owned(),
-        }
+    let mut validator = Validator::new(ValidationFlags::all(), capabilities);
+    if has_matrices {
+        validator.subgroup_stages(ShaderStages::COMPUTE).subgroup_operations(SubgroupOperationSet::BASIC);
+    }
+    let info = validator.validate(&module).map_err(|error| KernelError::Validate {
+        message: error.emit_to_string(wgsl),
+        line: error.location(wgsl).map(|at| at.line_number),
+        wgsl: wgsl.to_owned(),
     })?;
     let pipeline =
         spv::PipelineOptions { shader_stage: naga::ShaderStage::Compute, entry_point: entry.to_owned() };

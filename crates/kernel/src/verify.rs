@@ -273,6 +273,7 @@ impl Walk<'_> {
             Stmt::Break => {}
             Stmt::DeclareMatrix(_) | Stmt::ClearMatrix(_) => {}
             Stmt::Barrier
+            | Stmt::SubgroupBarrier
             | Stmt::Fence
             | Stmt::LoadMatrix(..)
             | Stmt::MultiplyAdd { .. }

@@ -106,7 +106,7 @@ fn beside(
     (target, classes, choices): (&Target, &[NumericClass], &Choices),
     labels: &[String],
 ) -> Result<Realisation, CompileError> {
-    let has_entry = tuned::key(l, classes).is_some_and(|key| choices.get(&key).is_some());
+    let has_entry = tuned::entry(l, target, classes, choices).is_some();
     match &l.kind {
         LoopKind::Contract(c) if !has_entry => {
             let choice = contract::choose_for(c, target, (classes, Neighbours::Many));

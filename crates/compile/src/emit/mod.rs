@@ -2,8 +2,8 @@
 //!
 //! `place` gives every tensor that outlives a step its bytes, `shares` says how much of the device a contraction can count on,
 //! `dispatch` makes kernels (or host loops) of the loops, `order` finds which dispatches must come after which, `temporaries` gives
-//! what is left its bytes and orders the dispatches, and `levels` groups them by the byte ranges they touch; `single` makes the
-//! program of one loop alone. The finished program passes its own verifier before it is returned.
+//! what is left its bytes and orders the dispatches, `levels` groups them by the byte ranges they touch, and `prefetch` adds what
+//! brings weights into the cache in time; `single` makes the program of one loop alone. The finished program passes its own verifier before it is returned.
 
 mod dispatch;
 mod levels;
@@ -33,15 +33,10 @@ use place::Placement;
 pub(crate) fn run(schedule: &Schedule, target: &Target, options: &Options) -> Result<Program, CompileError> {
     let pieces = dispatch::pieces(schedule, target, options)?;
     let mut placement = place::run(schedule, &pieces, target)?;
-    let dispatch::Emitted { mut kernels, loops, steps } = dispatch::emit(schedule, pieces, &placement, target)?;
-    let (mut steps, memory) = temporaries::run(schedule, &mut placement, steps, target, options)?;
-    let mut sections = levels::run(&steps.dispatches, &steps.sections);
-    prefetch::run(&mut steps.dispatches, &mut sections, &mut kernels, &mut placement.arenas, target)?;
-    let sections = sections
-        .into_iter()
-        .map(|(kind, levels)| Section { kind, levels })
-        .collect();
-    let program = Program {
+    let dispatch::Emitted { kernels, loops, steps } = dispatch::emit(schedule, pieces, &placement, target)?;
+    let (steps, memory) = temporaries::run(schedule, &mut placement, steps, target, options)?;
+    let mut levels = levels::run(&steps.dispatches, &steps.sections);
+    let mut program = Program {
         format: FORMAT,
         generator: env!("CARGO_PKG_VERSION").into(),
         target: target.clone(),
@@ -52,9 +47,11 @@ pub(crate) fn run(schedule: &Schedule, target: &Target, options: &Options) -> Re
         kernels,
         loops,
         dispatches: steps.dispatches,
-        sections,
+        sections: Vec::new(),
         id_guard: None,
     };
+    prefetch::run(&mut program, &mut levels)?;
+    program.sections = levels.into_iter().map(|(kind, levels)| Section { kind, levels }).collect();
     let faults = program.verify();
     if faults.is_empty() { Ok(program) } else { Err(CompileError::Faults { stage: "program", faults }) }
 }

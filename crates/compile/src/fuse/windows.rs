@@ -2,7 +2,7 @@
 //!
 //! A convolution sums over channels and taps. With the channels innermost, a tile of products has one tap: where its elements lie
 //! is found once for all of them, not one by one. The weights, which lie channel by channel with their taps side by side, are
-//! copied to `[out, height, width, in]`, so that products of a row still lie side by side; the gradient with respect to the input
+//! copied to `[out, taps, in]`, so that products of a row still lie side by side; the gradient with respect to the input
 //! reads the same copy, whose neighbouring rows lie side by side. A program that does not update the weights makes the copy in its
 //! prepare section.
 //!
@@ -17,8 +17,11 @@ use std::collections::BTreeMap;
 
 /// Channels are a multiple of this: the products of a tile.
 const CHANNELS: usize = 32;
-/// Where the dimensions of the copy come from.
-const COPY: [usize; 4] = [0, 2, 3, 1];
+
+/// Where the dimensions of the copy come from: those of the taps come before the channels.
+fn copied(rank: usize) -> impl Iterator<Item = usize> {
+    std::iter::once(0).chain(2..rank).chain([1])
+}
 
 /// Reorders the products of the contractions that sum over channels and taps of a parameter.
 pub(super) fn run(graph: LoopGraph, max_bindings: usize) -> LoopGraph {
@@ -30,7 +33,8 @@ pub(super) fn run(graph: LoopGraph, max_bindings: usize) -> LoopGraph {
         for (operand, weight) in weights {
             let copy = *copies.entry(weight).or_insert_with(|| {
                 let tensor = graph.tensor(weight);
-                let ty = TensorType::f32(COPY.map(|d| tensor.ty.dims[d]));
+                let dims: Vec<usize> = copied(tensor.ty.dims.len()).map(|d| tensor.ty.dims[d]).collect();
+                let ty = TensorType::f32(dims);
                 let label = format!("{} by taps", tensor.label);
                 graph.tensors.push(Tensor { ty, source: Source::Temporary, label });
                 TensorId(graph.tensors.len() as u32 - 1)
@@ -39,7 +43,8 @@ pub(super) fn run(graph: LoopGraph, max_bindings: usize) -> LoopGraph {
             reordered.l.operands[operand] = graph.tensor(copy).ty.clone();
         }
         reordered.compact();
-        if reordered.inputs.len() + reordered.outputs.len() <= max_bindings && reordered.l.verify().is_empty() {
+        if reordered.inputs.len() + reordered.outputs.len() <= max_bindings && reordered.l.verify().is_empty()
+        {
             *node = reordered;
         }
     }
@@ -52,10 +57,11 @@ pub(super) fn run(graph: LoopGraph, max_bindings: usize) -> LoopGraph {
 /// The loop that copies weights.
 fn copying(graph: &LoopGraph, weight: TensorId, copy: TensorId) -> LoopNode {
     let (from, to) = (graph.tensor(weight), graph.tensor(copy));
-    let mut coords = vec![IndexExpr::constant(0); 4];
-    COPY.iter().enumerate().for_each(|(axis, d)| coords[*d] = IndexExpr::axis(axis));
+    let rank = from.ty.dims.len();
+    let mut coords = vec![IndexExpr::constant(0); rank];
+    copied(rank).enumerate().for_each(|(axis, d)| coords[d] = IndexExpr::axis(axis));
     let body = Body::of_load(0, &from.ty, Access::at(coords));
-    let map = Map { domain: to.ty.dims.clone(), body, stores: vec![Store::identity(0, 4)] };
+    let map = Map { domain: to.ty.dims.clone(), body, stores: vec![Store::identity(0, rank)] };
     LoopNode {
         l: Loop { operands: vec![from.ty.clone()], results: vec![to.ty.clone()], kind: LoopKind::Map(map) },
         inputs: vec![weight],
@@ -97,7 +103,8 @@ fn reordered(node: &LoopNode, graph: &LoopGraph) -> Option<(LoopNode, Vec<(usize
             node.inputs.len() - 1
         });
         load.operand = operand;
-        load.access.coords = COPY.map(|d| load.access.coords[d].clone()).to_vec();
+        let coords = &load.access.coords;
+        load.access.coords = copied(coords.len()).map(|d| coords[d].clone()).collect();
         *k = vec![high, wide, channels];
     }
     if weights.is_empty() {
@@ -115,12 +122,12 @@ fn term_of(c: &mut Contract, term: usize) -> Option<(&mut Vec<usize>, &mut Body,
     }
 }
 
-/// The parameter of four dimensions that a factor is read from as it is.
+/// The parameter, of channels and taps, that a factor is read from as it is.
 fn weight_of(body: &Body, node: &LoopNode, graph: &LoopGraph) -> Option<TensorId> {
     let ([load], true) = (body.loads.as_slice(), body.is_move()) else { return None };
     let tensor = *node.inputs.get(load.operand)?;
     let Tensor { ty, source, .. } = graph.tensor(tensor);
-    let is_weight = matches!(source, Source::Parameter(..)) && ty.dims.len() == 4;
+    let is_weight = matches!(source, Source::Parameter(..)) && ty.dims.len() > 2;
     (is_weight && load.access.dynamic.is_none()).then_some(tensor)
 }
 

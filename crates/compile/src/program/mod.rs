@@ -272,6 +272,14 @@ pub struct Dispatch {
     pub provenance: Vec<String>,
 }
 
+impl Dispatch {
+    /// Whether it only brings bytes into the device's cache for its loop.
+    #[must_use]
+    pub fn is_prefetch(&self) -> bool {
+        self.instance == griffinfly_kernel::families::PREFETCH
+    }
+}
+
 /// A part of a step that can run alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {

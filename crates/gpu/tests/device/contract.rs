@@ -12,6 +12,7 @@ mod reference;
 use griffinfly_compile::kernel::families::contract::{
     Choice, Merge, Staging, Tiling, choices, realise, realise_with,
 };
+use griffinfly_compile::kernel::families::prefetch;
 use griffinfly_gpu::Device;
 use griffinfly_gpu::vulkan::{OpenOptions, Selector, open_with};
 use griffinfly_ir::loops::Loop;
@@ -346,6 +347,43 @@ fn convolutions() -> Vec<Loop> {
         .iter()
         .flat_map(|c| [c.forward(), c.forward_channels_last(), c.input_gradient(), c.weight_gradient()])
         .collect()
+}
+
+/// Reading ahead reads nothing outside and changes nothing, whatever the size.
+#[test]
+fn prefetches_change_nothing() {
+    check(|suite| {
+        for k in [1, 9, 100, 4099] {
+            let l = Product::new(5, 8, k).build();
+            let mut realisation = realise_with(&l, &suite.target, &unsplit(Tiling::SMALL)).unwrap();
+            let read = prefetch(l.operands[0].bytes() as u64, &suite.target).unwrap();
+            realisation.dispatches.insert(0, read);
+            realisation.scratch.push(4);
+            suite.realised(&l, realisation);
+        }
+    });
+}
+
+/// Tiles of products that lie along the innermost of several axes.
+#[test]
+fn every_tiling_with_products_by_taps() {
+    let forward = loops::Conv { batch: 2, channels: [64, 9], size: [5, 6], filter: 3, stride: 1, pad: 1 };
+    let backward = loops::Conv { channels: [12, 64], ..forward };
+    let strided = loops::Conv { stride: 2, size: [7, 5], ..forward };
+    let loops = [
+        forward.forward_by_taps(),
+        strided.forward_by_taps(),
+        backward.input_gradient_by_taps(),
+        forward.forward_channels_last(),
+    ];
+    check(|suite| {
+        for (i, tiling) in tilings(&suite.target).into_iter().enumerate() {
+            for (j, l) in loops.iter().enumerate().filter(|(j, _)| takes(i + j, 4)) {
+                let split = Choice::parts(tiling, 2 + j as u32);
+                suite.case(l, &if takes(i, 2) { split } else { unsplit(tiling) });
+            }
+        }
+    });
 }
 
 #[test]

@@ -88,7 +88,8 @@ impl Profile {
         let row = |dispatch: DispatchRow| {
             let nanoseconds = of(dispatch.dispatch)?;
             let d = program.dispatches.get(dispatch.dispatch as usize)?;
-            let l = program.loops.get(d.source.index()).filter(|_| counted.insert(d.source));
+            let l = program.loops.get(d.source.index());
+            let l = l.filter(|_| !d.is_prefetch() && counted.insert(d.source));
             let operations = l.map_or(0, griffinfly_ir::loops::Loop::operations);
             let cost = dispatch.kernel.and_then(|kernel| costs.get(kernel as usize));
             let [registers, spills] = [KernelCost::registers, KernelCost::spills].map(|of| cost.and_then(of));

@@ -20,7 +20,7 @@ mod update;
 
 pub use emit::limits;
 pub use map::realise_map;
-pub use prefetch::prefetch;
+pub use prefetch::{PREFETCH, prefetch};
 pub use row::{RowRealisation, realise_row, realise_row_as};
 pub use scatter::realise_scatter;
 pub use update::realise_update;

@@ -10,6 +10,9 @@ use crate::KernelError;
 use crate::kir::{Builder, Type};
 use griffinfly_ir::target::Target;
 
+/// The name of all instances.
+pub const PREFETCH: &str = "prefetch";
+
 /// Invocations of a workgroup.
 const WORKGROUP: u32 = 256;
 /// Sectors that an invocation reads.
@@ -22,7 +25,7 @@ const WORDS: u32 = 8;
 /// # Errors
 /// More bytes than workgroups or indices of the target reach.
 pub fn prefetch(bytes: u64, target: &Target) -> Result<Instance, KernelError> {
-    let name = "prefetch".to_owned();
+    let name = PREFETCH.to_owned();
     let b = Builder::new(name.clone(), [WORKGROUP, 1, 1]);
     let last = b.param("last_sector");
     let (source, sink) = (b.read("x0", Type::U32), b.read_write("s0", Type::U32));

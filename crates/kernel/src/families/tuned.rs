@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 
 /// Version of the kernels with alternatives. Raised with every change that may alter which of them is fastest; choices measured
 /// with another version do not count.
-pub const GENERATOR: u32 = 2;
+pub const GENERATOR: u32 = 3;
 
 /// Choices by problem: the key of a problem, the text of a choice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,6 +117,25 @@ pub fn realise_as(
     }
 }
 
+/// What a table chooses for a loop: its own entry, else that for f32 products alone if its family would take those.
+#[must_use]
+pub fn entry<'c>(
+    l: &Loop,
+    target: &Target,
+    classes: &[NumericClass],
+    choices: &'c Choices,
+) -> Option<&'c str> {
+    if choices.is_empty() {
+        return None;
+    }
+    choices.get(&key(l, classes)?).or_else(|| {
+        let LoopKind::Contract(c) = &l.kind else { return None };
+        let unrounded = [NumericClass::F32];
+        let is_unrounded = contract::choose_among(c, target, classes).tiling.class() == NumericClass::F32;
+        if is_unrounded { choices.get(&key(l, &unrounded)?) } else { None }
+    })
+}
+
 /// Realises a loop by its entry in a table, or where that names nothing the target runs, as its family suggests.
 ///
 /// # Errors
@@ -127,9 +146,7 @@ pub fn realise_by(
     classes: &[NumericClass],
     choices: &Choices,
 ) -> Result<Realisation, KernelError> {
-    let text = if choices.is_empty() { None } else { key(l, classes) };
-    let chosen = text.as_deref().and_then(|key| choices.get(key));
-    match chosen.map(|text| realise_as(l, target, classes, text)) {
+    match entry(l, target, classes, choices).map(|text| realise_as(l, target, classes, text)) {
         Some(Ok(realisation)) => Ok(realisation),
         _ => realise_among(l, target, classes),
     }

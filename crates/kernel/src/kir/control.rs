@@ -143,6 +143,13 @@ impl Builder {
         self.statement(Stmt::Barrier);
     }
 
+    /// Waits for all invocations of the subgroup and makes their workgroup memory visible to each other. Only for kernels with
+    /// matrices, where subgroups are known to be whole.
+    #[track_caller]
+    pub fn subgroup_barrier(&self) {
+        self.statement(Stmt::SubgroupBarrier);
+    }
+
     /// Waits for all invocations of the workgroup and orders their accesses to buffers: what was stored to a binding of
     /// [`Access::Exchange`](super::kernel::Access::Exchange) before is there for every workgroup that learns of it later.
     #[track_caller]

@@ -196,6 +196,8 @@ pub enum Stmt {
     Break,
     /// Waits for the workgroup and makes its workgroup memory visible.
     Barrier,
+    /// The same for the subgroup.
+    SubgroupBarrier,
     /// Waits for the workgroup and orders its accesses to buffers before and after, for all workgroups.
     Fence,
     /// Adds to an element of a binding of counters at once; the variable gets what it was before.
@@ -225,7 +227,8 @@ impl Stmt {
     /// Calls `visit` with each expression the statement uses (not for `Bind`, which only places one).
     pub fn for_operands(&self, mut visit: impl FnMut(ExprId)) {
         match *self {
-            Self::Bind(_) | Self::Loop(_) | Self::Break | Self::Barrier | Self::Fence => {}
+            Self::Bind(_) | Self::Loop(_) | Self::Break => {}
+            Self::Barrier | Self::SubgroupBarrier | Self::Fence => {}
             Self::DeclareMatrix(_)
             | Self::ClearMatrix(_)
             | Self::MultiplyAdd { .. }

@@ -11,7 +11,7 @@ use crate::kir::{Kernel, Literal};
 
 /// Words the printed text itself uses, besides the reserved words of the language.
 const TAKEN: &str = "main params Params global_id local_id local_index workgroup_id workgroup_count \
-    f16 f32 i32 u32 coop_mat16x16 coopLoad coopLoadT coopStore coopStoreT coopMultiplyAdd vec2 vec4 array bool min max fma select bitcast abs floor ceil round trunc workgroupBarrier";
+    f16 f32 i32 u32 coop_mat16x16 coopLoad coopLoadT coopStore coopStoreT coopMultiplyAdd vec2 vec4 array bool min max fma select bitcast abs floor ceil round trunc workgroupBarrier subgroupBarrier";
 
 /// Printed names, by index; `exprs` is filled for `let`s only.
 pub(super) struct Names {

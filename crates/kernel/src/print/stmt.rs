@@ -63,6 +63,7 @@ impl Printer<'_> {
             }
             Stmt::Break => self.line(depth, format_args!("break;")),
             Stmt::Barrier => self.line(depth, format_args!("workgroupBarrier();")),
+            Stmt::SubgroupBarrier => self.line(depth, format_args!("subgroupBarrier();")),
             Stmt::Fence => self.line(depth, format_args!("storageBarrier();")),
             Stmt::AtomicAdd(var, binding, index, value) => {
                 let (var, name) = (&self.names.vars[var.index()], &self.names.bindings[binding.index()]);

@@ -48,6 +48,8 @@ const WORKGROUP: u32 = 4;
 const NON_PRIVATE: u32 = 0x20;
 /// Semantics: what was written is made available, what is read is made visible.
 const AVAILABLE_VISIBLE: u32 = 0x6000;
+/// Semantics: of workgroup memory, which naga's barriers of subgroups leave out.
+const WORKGROUP_MEMORY: u32 = 0x100;
 /// Encoding operand of a 16-bit float type: bf16.
 const BFLOAT16_ENCODING: u32 = 0;
 /// Decoration of buffers that the old memory model asks for.
@@ -156,7 +158,7 @@ impl Output<'_> {
         let mut bound = self.module.bound;
         for old in &self.module.barriers {
             let (value, ty) = self.module.constants.get(old)?;
-            self.put(op::CONSTANT, &[*ty, bound, value | AVAILABLE_VISIBLE]);
+            self.put(op::CONSTANT, &[*ty, bound, value | AVAILABLE_VISIBLE | WORKGROUP_MEMORY]);
             self.semantics.insert(*old, bound);
             bound += 1;
         }

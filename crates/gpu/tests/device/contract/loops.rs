@@ -193,6 +193,7 @@ pub(super) fn with_row_scale(mut l: Loop) -> Loop {
 }
 
 /// A square two-dimensional convolution.
+#[derive(Clone, Copy)]
 pub(super) struct Conv {
     pub(super) batch: usize,
     /// In and out.
@@ -267,6 +268,28 @@ impl Conv {
             [(x, image), b],
             (y, vec![0, 1, 2, 3]),
         )
+    }
+
+    /// `y[n,o,p,q] = sum over r,s,c of w[o,r,s,c] x[n,c,..]`: a tile of products has one tap.
+    pub(super) fn forward_by_taps(&self) -> Loop {
+        let ([x, _, y], [c, o], [p, q], f) = (self.types(), self.channels, self.out(), self.filter);
+        let a = (TensorType::f32([o, f, f, c]), Access::identity(4));
+        let b = (x, self.image([0, 5, 1, 2, 3, 4]));
+        self.contract([vec![o], vec![self.batch, p, q], vec![f, f, c]], [a, b], (y, vec![1, 0, 2, 3]))
+    }
+
+    /// `dx[n,c,h,w] = sum over r,s,o of w[o,r,s,c] dy[n,o,h+pad-r,..]` without a stride.
+    pub(super) fn input_gradient_by_taps(&self) -> Loop {
+        let ([x, _, y], [c, o], [p, q], f) = (self.types(), self.channels, self.out(), self.filter);
+        let a = (TensorType::f32([o, f, f, c]), Access::at([3, 1, 2, 0].map(IndexExpr::axis).to_vec()));
+        let at = |position: usize, tap: usize| {
+            axis(position).plus(&axis(tap).times(-1)).plus_constant(self.pad as i64)
+        };
+        let (row, column) = (at(1, 3), at(2, 4));
+        let valid = vec![Bound::new(row.clone(), 0, p as i64), Bound::new(column.clone(), 0, q as i64)];
+        let b = (y, Access::at(vec![axis(0), axis(5), row, column]).when(valid, Scalar::f32(0.0)));
+        let n = vec![self.batch, self.size[0], self.size[1]];
+        self.contract([vec![c], n, vec![f, f, o]], [a, b], (x, vec![1, 0, 2, 3]))
     }
 
     /// `dx[n,c,h,w] = sum over o,r,s of dy[n,o,(h+pad-r)/stride,..] w[o,c,r,s]`, where the division is exact.

@@ -69,10 +69,12 @@ const MOST_JOINED: u32 = 50_000;
 const MOST_SUMS: u32 = 64;
 /// Fewest multiplications for matrix units: in whole steps, whose operands come from memory, smaller problems are faster in f32
 /// than rounding lets them be, whatever they take alone.
-const LEAST_MATRIX_WORK: u64 = 1 << 31;
-/// The same for classes of one term.
-fn least_single() -> u64 {
-    std::env::var("GF_LEAST").ok().and_then(|v| v.parse::<u32>().ok()).map_or(1 << 25, |v| 1 << v)
+const fn least_work(class: NumericClass) -> u64 {
+    match class {
+        NumericClass::F16 => 3 << 26,
+        NumericClass::Bf16 => 1 << 28,
+        NumericClass::F32 | NumericClass::Bf16x2 | NumericClass::Bf16x3 => 1 << 31,
+    }
 }
 /// Most parts.
 const MOST_PARTS: u64 = 64;
@@ -228,7 +230,8 @@ pub(super) const RATES: [Rate; 10] = [
     Rate { tiling: Tiling::SMALL, alone: 0.45, shared: 0.14 },
 ];
 
-/// The same for the tilings for matrix units with three products of two terms, by the size of their tiles.
+/// The same for the tilings for matrix units with three products of two terms, by the size of their tiles, without the way of the
+/// sums to ordinary registers.
 const MATRIX_RATES: [([u32; 3], f64, f64); 7] = [
     ([32, 32, 32], 0.40, 0.26),
     ([64, 32, 32], 0.57, 0.41),
@@ -240,14 +243,16 @@ const MATRIX_RATES: [([u32; 3], f64, f64); 7] = [
 ];
 
 /// The same with one product of single terms.
-const SINGLE_RATES: [([u32; 3], f64, f64); 7] = [
+const SINGLE_RATES: [([u32; 3], f64, f64); 9] = [
+    ([64, 64, 64], 0.92, 0.70),
+    ([128, 64, 32], 0.70, 0.75),
     ([32, 32, 32], 0.40, 0.23),
     ([64, 32, 32], 0.46, 0.34),
     ([64, 64, 16], 0.40, 0.28),
-    ([64, 64, 32], 0.58, 0.42),
-    ([128, 64, 16], 0.60, 0.56),
-    ([128, 128, 16], 0.62, 0.66),
-    ([128, 128, 32], 0.81, 1.0),
+    ([64, 64, 32], 0.53, 0.40),
+    ([128, 64, 16], 0.50, 0.50),
+    ([128, 128, 16], 0.40, 0.55),
+    ([128, 128, 32], 0.65, 0.9),
 ];
 
 /// The rates of all tilings for matrix units.
@@ -273,6 +278,8 @@ const ENDS: f64 = 1.2;
 const MORE: f64 = 0.8;
 /// Beginning and end of a workgroup where workgroups share a unit, without and with slices to add up.
 const BETWEEN: [f64; 2] = [0.5, 1.2];
+/// The way of a matrix of sums to ordinary registers.
+const MATRIX_END: f64 = 0.3;
 /// Partial sums that one compute unit, and the device, read in a microsecond.
 const UNIT_SUMS: f64 = 27_000.0;
 const DEVICE_SUMS: f64 = 700_000.0;
@@ -287,8 +294,10 @@ impl Rate {
         let more = 1.0 + MORE * f64::from(size.rights - 1);
         let between = BETWEEN[usize::from(t.slices() > 1)];
         let (groups, steps) = (size.tiles(&t) * parts, more * (part / u64::from(t.bk)) as f64);
+        let between = between + t.subgroup_matrices() * f64::from(size.sums) * MATRIX_END;
         let sums = LEVEL
             + ENDS
+            + t.subgroup_matrices() * f64::from(size.sums) * MATRIX_END
             + match groups.div_ceil(units) {
                 1 => steps * self.alone,
                 2 => (2.0 * (steps * self.shared + between)).max(steps * self.alone),
@@ -324,8 +333,8 @@ fn hardware(size: &Size, target: &Target, (classes, neighbours): (&[NumericClass
     let fits = |tiling: &Tiling| size.allows(tiling, target);
     let large = [Tiling::LARGE_DOUBLE, Tiling::LARGE_SHALLOW_DOUBLE, Tiling::LARGE].into_iter().find(fits);
     let has_units = |class: NumericClass| {
-        let least = if class.terms() == 1 { least_single() } else { LEAST_MATRIX_WORK };
-        size.work() >= least && class.format().is_some_and(|format| target.matrix_formats.contains(&format))
+        size.work() >= least_work(class)
+            && class.format().is_some_and(|format| target.matrix_formats.contains(&format))
     };
     let is_f32 = !classes.iter().any(|class| has_units(*class));
     if let Some(large) = large.filter(|large| is_f32 && size.tiles(large) >= WAVES * units) {

@@ -3,7 +3,7 @@
 //! Operands become sums of rounded terms on their way to workgroup memory; subgroups multiply 16x16 matrices of them, small
 //! products first, and sum in f32. Matrix units add with truncation, which grows with the number of products: sums that would
 //! get long are moved to second ones, which are added properly, every [`period`] products. At the end the sums go through
-//! workgroup memory to ordinary registers, and end as those of any other tiling.
+//! workgroup memory to ordinary registers, each subgroup's through its own part, and end as those of any other tiling.
 //!
 //! On targets without such units the same tiles of the same terms are multiplied by ordinary arithmetic, in the same order of
 //! terms and with the same moves.
@@ -348,11 +348,11 @@ impl<'b> Product<'_, 'b> {
         {
             for (j, matrix) in matrices.iter().enumerate() {
                 matrix.store(MatrixBlock { array, index: first, stride: MATRIX / 4, order: Order::Rows });
-                b.barrier();
+                b.subgroup_barrier();
                 for (half, row) in (0..).zip(registers) {
                     row[j].set(array.load(first + self.at.lane + half * SUBGROUP));
                 }
-                b.barrier();
+                b.subgroup_barrier();
             }
         }
         registers

@@ -134,6 +134,7 @@ impl<'a, 'b> Stage<'a, 'b> {
             values.into_iter().reduce(|x, y| x + y).unwrap_or_else(|| b.constant(0.0_f32))
         };
         let lanes = |value: Expr<'b>| sum((0..4).map(|lane| value.lane(lane)).collect());
+        b.barrier();
         // Quadruples of a row.
         let wide = tiling.bk / 16;
         match self.lines {
@@ -238,12 +239,7 @@ impl<'a, 'b> Stage<'a, 'b> {
     }
 
     /// The quadruple of a chunk, of each output of the factor; zeros past the last product.
-    fn load(
-        &self,
-        chunk: &Chunk<'b>,
-        from: Expr<'b>,
-        end: Expr<'b>,
-    ) -> Result<Vec<Expr<'b>>, KernelError> {
+    fn load(&self, chunk: &Chunk<'b>, from: Expr<'b>, end: Expr<'b>) -> Result<Vec<Expr<'b>>, KernelError> {
         let b = self.plan.b;
         let at = |row: &[Expr<'b>], product: &[Expr<'b>]| {
             let axes = [self.batch.as_slice(), row, product].concat();

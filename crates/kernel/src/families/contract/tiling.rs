@@ -69,6 +69,14 @@ const fn matrices(class: NumericClass) -> [Tiling; 7] {
     ]
 }
 
+/// Further ones for classes of one term, which leave room for more products.
+const fn deep(class: NumericClass) -> [Tiling; 2] {
+    [matrix([64, 64, 64], [32, 32], class), matrix([128, 64, 32], [64, 32], class)]
+}
+
+/// Those of classes of one term.
+const DEEP: [[Tiling; 2]; 2] = [deep(NumericClass::F16), deep(NumericClass::Bf16)];
+
 /// The tilings for matrix units of all classes.
 const MATRICES: [[Tiling; 7]; 4] = [
     matrices(NumericClass::Bf16x3),
@@ -139,7 +147,7 @@ impl Tiling {
 
     /// All tilings for matrix units.
     pub fn matrices() -> impl Iterator<Item = &'static Self> {
-        MATRICES.iter().flatten()
+        MATRICES.iter().flatten().chain(DEEP.iter().flatten())
     }
 
     /// All tilings for f32 products, small to large.
@@ -247,6 +255,11 @@ impl Tiling {
     /// Of tilings for matrix units: rows and columns that a subgroup holds.
     pub(super) const fn subgroup(&self) -> [u32; 2] {
         [8 * self.tm, 4 * self.tn]
+    }
+
+    /// Matrices of sums of a subgroup; none without matrix units.
+    pub(super) fn subgroup_matrices(&self) -> f64 {
+        if matches!(self.staging, Staging::Matrix(_)) { f64::from(self.tm / 2 * (self.tn / 4)) } else { 0.0 }
     }
 
     /// Invocations per workgroup.

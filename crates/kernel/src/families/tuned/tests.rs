@@ -141,3 +141,24 @@ fn attention_has_keys_and_ranked_geometries() {
     assert_eq!(ranked.len(), 8);
     assert_eq!(ranked[0], attention::choose(&a, &target).unwrap());
 }
+
+/// What a table says of f32 products counts for a contract that may round, where it would not.
+#[test]
+fn a_problem_that_stays_unrounded_has_the_choice_of_f32() {
+    let target = Target {
+        numeric_classes: vec![NumericClass::F32, NumericClass::F16],
+        matrix_formats: vec![griffinfly_ir::target::HalfFormat::F16],
+        ..hardware()
+    };
+    let fast = [NumericClass::F32, NumericClass::F16];
+    let (small, large) = (product([64, 576, 1536], true), product([2048, 2048, 512], true));
+    let mut choices = Choices::new();
+    for l in [&small, &large] {
+        choices.insert(key(l, F32_ONLY).unwrap(), "32x32x16/4x4");
+    }
+    assert_eq!(entry(&small, &target, &fast, &choices), Some("32x32x16/4x4"));
+    assert_eq!(entry(&large, &target, &fast, &choices), None);
+    assert_eq!(entry(&large, &target, F32_ONLY, &choices), Some("32x32x16/4x4"));
+    choices.insert(key(&small, &fast).unwrap(), "64x64x16/4x4");
+    assert_eq!(entry(&small, &target, &fast, &choices), Some("64x64x16/4x4"), "its own comes first");
+}
