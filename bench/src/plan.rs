@@ -94,10 +94,12 @@ pub(crate) fn memory(program: &Program) -> Memory {
     }
 }
 
-/// Dispatches, pipelines and levels of a program.
+/// Dispatches, prefetches, pipelines and levels of a program.
 pub(crate) fn size_of(program: &Program) -> ProgramRecord {
+    let prefetches = program.dispatches.iter().filter(|d| d.is_prefetch()).count();
     ProgramRecord {
-        dispatches: program.dispatches.len(),
+        dispatches: program.dispatches.len() - prefetches,
+        prefetches,
         pipelines: program.kernels.len(),
         levels: program.level_count(),
     }

@@ -1,4 +1,4 @@
-//! The programs of the five workloads at full size on a large GPU: dispatches, pipelines and levels are golden.
+//! The programs of the five workloads at full size on a large GPU: dispatches, prefetches, pipelines and levels are golden.
 
 use crate::plan;
 use crate::record::Phase;
@@ -33,7 +33,7 @@ fn golden_plans() {
     if std::env::var_os("GRIFFINFLY_TEST_DEVICE").is_some() {
         return;
     }
-    let mut text = String::from("workload phase: dispatches, pipelines, levels\n");
+    let mut text = String::from("workload phase: dispatches, prefetches, pipelines, levels\n");
     for name in [Name::SmolLm2, Name::SmolVla, Name::UNet, Name::ResNet50, Name::Whisper] {
         for phase in Phase::ALL {
             let shape = if phase == Phase::Latency { Shape::Minimal } else { Shape::Full };
@@ -45,8 +45,9 @@ fn golden_plans() {
             };
             let program = compile(graph.graph(), &large(), &Options::default()).unwrap();
             let size = plan::size_of(&program);
-            let (dispatches, pipelines, levels) = (size.dispatches, size.pipelines, size.levels);
-            let _ = writeln!(text, "{} {}: {dispatches}, {pipelines}, {levels}", name.text(), phase.text());
+            let numbers = [size.dispatches, size.prefetches, size.pipelines, size.levels];
+            let numbers = numbers.map(|n| n.to_string()).join(", ");
+            let _ = writeln!(text, "{} {}: {numbers}", name.text(), phase.text());
         }
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("goldens/plans.txt");

@@ -164,7 +164,11 @@ pub(crate) struct Memory {
 /// The size of a program.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct ProgramRecord {
+    /// Those that compute something.
     pub(crate) dispatches: usize,
+    /// Those that only read ahead.
+    #[serde(default)]
+    pub(crate) prefetches: usize,
     pub(crate) pipelines: usize,
     pub(crate) levels: usize,
 }

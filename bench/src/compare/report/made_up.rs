@@ -53,7 +53,7 @@ pub(super) fn cell(workload: Name, phase: Phase, mode: &str, median_us: f64) -> 
             peak_reserved: None,
             device_used: Some(100 << 20),
         }),
-        program: ours.then_some(ProgramRecord { dispatches: 9, pipelines: 4, levels: 7 }),
+        program: ours.then_some(ProgramRecord { dispatches: 9, prefetches: 2, pipelines: 4, levels: 7 }),
         clocks_before: Some(clocks),
         clocks_after: Some(clocks),
         ..Cell::new(workload, phase, mode)

@@ -160,12 +160,14 @@ pub(super) fn programs(part: &Part<'_>) -> String {
     let row = |ours: &Judged<'_>| {
         let program = ours.cell.program.as_ref()?;
         let names = [ours.cell.workload.text(), ours.cell.phase.text()].map(String::from);
-        let numbers = [program.dispatches, program.levels, program.pipelines].map(|n| n.to_string());
+        let numbers = [program.dispatches, program.prefetches, program.levels, program.pipelines]
+            .map(|n| n.to_string());
         let clocks = [clock(ours.cell.clocks_before), clock(ours.cell.clocks_after)];
         Some(names.into_iter().chain(numbers).chain(clocks).collect())
     };
     let own = part.own.ours.iter().filter(|j| j.run.precision == part.contract);
     let rows: Vec<Vec<String>> = own.filter_map(row).collect();
-    let header = ["workload", "phase", "dispatches", "levels", "pipelines", "SM MHz before", "after"];
+    let header =
+        ["workload", "phase", "dispatches", "prefetches", "levels", "pipelines", "SM MHz before", "after"];
     table(&part.title("Programs"), &header, &rows)
 }

@@ -161,3 +161,28 @@ fn partial_sums_never_exceed_a_binding() {
     assert_eq!(choice.split, 4);
     assert_eq!(realise(&l, &target).unwrap().scratch, [1 << 16]);
 }
+
+/// Rows and columns of an image lie side by side where images do not: pixels are read and written by quadruples all the same.
+#[test]
+fn axes_are_merged_as_far_as_addresses_allow() {
+    let [x, w, y] = [[3, 8, 14, 14], [16, 8, 1, 1], [3, 16, 14, 14]].map(TensorType::f32);
+    let at =
+        |axes: &[usize]| Access::at(axes.iter().map(|a| griffinfly_ir::index::IndexExpr::axis(*a)).collect());
+    let mut epilogue = Body::new();
+    let acc = epilogue.expr.carry(0, DType::F32);
+    epilogue.output(acc);
+    let contract = Contract {
+        batch: vec![],
+        m: vec![16],
+        n: vec![3, 14, 14],
+        k: vec![8, 1, 1],
+        a: Body::of_load(0, &w, at(&[0, 1, 2, 3])),
+        b: Body::of_load(1, &x, at(&[0, 3, 1, 2])),
+        more: vec![],
+        epilogue,
+        stores: vec![Store { result: 0, coords: at(&[1, 0, 2, 3]).coords }],
+    };
+    let l = Loop { operands: vec![w, x], results: vec![y], kind: LoopKind::Contract(contract) };
+    let made = realise_with(&l, &hardware(), &Choice::whole(Tiling::SMALL)).unwrap();
+    assert_eq!(made.dispatches[0].name, "contract 32x32x16/4x4 a1 b4r y4");
+}
