@@ -154,6 +154,11 @@ impl Runner {
         self.submit_with(true)
     }
 
+    /// The same for a step whose outputs stay on the device.
+    pub(crate) fn submit_apart(&mut self) -> Result<Ticket, Error> {
+        self.submit_with(false)
+    }
+
     /// Submits another step over the inputs of the one before it, whose outputs stay on the device.
     pub(crate) fn submit_again(&mut self) -> Result<Ticket, Error> {
         self.has_run()?;

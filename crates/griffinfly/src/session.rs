@@ -101,6 +101,20 @@ impl Session {
         (self.seed, self.runs) = (seed, 0);
     }
 
+    /// Queues a step with these inputs and returns at once. Its outputs stay on the device, so this is for steps that matter by their
+    /// effect on state or by the time they take. Wait for it with [`Session::wait`].
+    ///
+    /// # Errors
+    /// As [`Session::run`], but for what only waiting shows.
+    pub fn submit(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<Ticket, Error> {
+        let inputs = self.runner.check(inputs)?;
+        self.runner.feed(&inputs)?;
+        self.runner.set_random(self.seed, self.runs + 1)?;
+        let ticket = self.runner.submit_apart()?;
+        self.runs += 1;
+        Ok(ticket)
+    }
+
     /// Queues another step over the inputs (and random numbers) of the last one and returns at once. Its outputs stay on the device, so this is
     /// for steps that matter by their effect on state or by the time they take. Wait for it with [`Session::wait`].
     ///

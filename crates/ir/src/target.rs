@@ -114,7 +114,8 @@ pub enum Contract {
     /// f32 storage, products and accumulation everywhere.
     #[default]
     Strict,
-    /// f32 storage and accumulation; contractions may round the operands of products.
+    /// f32 storage and accumulation; contractions may round the operands of products: of large ones to f16 (11 bits; infinite from
+    /// 65,520 on, fewer digits below 6e-5), in the derivative region to bf16 (8 bits, any range).
     Fast,
 }
 
@@ -133,7 +134,7 @@ impl Contract {
     pub const fn classes(self, is_derivative: bool) -> &'static [NumericClass] {
         match (self, is_derivative) {
             (Contract::Strict, _) => &[NumericClass::F32],
-            // Gradients are too small for f16, and one term of bf16 is too coarse for them.
+            // Gradients are too small for f16.
             (Contract::Fast, true) => {
                 &[NumericClass::F32, NumericClass::Bf16x3, NumericClass::Bf16x2, NumericClass::Bf16]
             }

@@ -12,13 +12,13 @@ use super::dispatch::Kernels;
 use super::levels::conflict;
 use crate::error::CompileError;
 use crate::program::{
-    Arena, ArenaId, Binding, BindingAccess, Dispatch, DispatchId, Kernel, KernelId, LoopId, Program, Role,
+    Arena, ArenaId, Binding, BindingAccess, Dispatch, DispatchId, KernelId, LoopId, Program, Role,
     SectionKind, Work,
 };
 use griffinfly_ir::layout::aligned;
 use griffinfly_ir::loops::LoopKind;
 use griffinfly_ir::target::{TENSOR_ALIGNMENT, Target};
-use griffinfly_kernel::families::prefetch;
+use griffinfly_kernel::families::{Instance, prefetch};
 use griffinfly_kernel::print::{self, PrintOptions};
 use std::collections::{HashMap, HashSet};
 
@@ -40,33 +40,35 @@ pub(super) fn run(program: &mut Program, levels: &mut Levels) -> Result<(), Comp
     if !program.target.is_hardware || program.target.compute_units < UNITS {
         return Ok(());
     }
+    let wanted: Vec<_> = levels.iter().map(|(_, levels)| wanted(program, levels)).collect();
+    if wanted.iter().all(Vec::is_empty) {
+        return Ok(());
+    }
+    let mut own = Kernels::default();
+    let any = instance(*BYTES.start(), &program.target)?;
+    own.add((&any, &print::wgsl(&any.kernel, &PrintOptions::default())), &program.target)?;
+    let kernel = KernelId(program.kernels.len() as u32);
+    program.kernels.extend(own.compile()?);
+    let sinks = ArenaId(program.arenas.len() as u32);
     let mut widest = 0;
-    let mut kernel = None;
-    for (_, levels) in levels {
-        for (level, wanted) in wanted(program, levels) {
-            let ranges = wanted.into_iter().enumerate();
-            let mut own = Vec::new();
-            for (number, (source, range)) in ranges {
-                let sink = Binding {
-                    arena: ArenaId(program.arenas.len() as u32),
-                    offset: number as u64 * TENSOR_ALIGNMENT,
-                    bytes: 4,
-                    access: BindingAccess::Write,
-                };
-                let (instance, id) = kernel_for(range.bytes, &program.target, &mut program.kernels, kernel)?;
-                kernel = Some(id);
-                let work = Work::Kernel { kernel: id, parameters: instance.1, groups: instance.2 };
+    for ((_, levels), wanted) in levels.iter_mut().zip(wanted) {
+        for (level, ranges) in wanted {
+            let mut count = 0;
+            for (source, range) in ranges {
+                let sink = count * TENSOR_ALIGNMENT;
+                let sink = Binding { arena: sinks, offset: sink, bytes: 4, access: BindingAccess::Write };
+                let Instance { name, parameters, groups, .. } = instance(range.bytes, &program.target)?;
+                let work = Work::Kernel { kernel, parameters, groups };
                 let bindings = vec![range, sink];
-                own.push(Dispatch { work, source, bindings, instance: instance.0, provenance: Vec::new() });
+                let prefetch = Dispatch { work, source, bindings, instance: name, provenance: Vec::new() };
+                let mut others = levels[level].iter().map(|id| &program.dispatches[id.index()]);
+                if !others.any(|other| conflict(other, &prefetch)) {
+                    levels[level].push(DispatchId(program.dispatches.len() as u32));
+                    program.dispatches.push(prefetch);
+                    count += 1;
+                }
             }
-            let members: Vec<&Dispatch> =
-                levels[level].iter().map(|id| &program.dispatches[id.index()]).collect();
-            own.retain(|prefetch| !members.iter().any(|other| conflict(other, prefetch)));
-            widest = widest.max(own.len() as u64);
-            for prefetch in own {
-                levels[level].push(DispatchId(program.dispatches.len() as u32));
-                program.dispatches.push(prefetch);
-            }
+            widest = widest.max(count);
         }
     }
     if widest > 0 {
@@ -119,27 +121,12 @@ fn is_convolution(program: &Program, d: &Dispatch) -> bool {
     matches!(kind, Some(LoopKind::Contract(c)) if c.k.len() == 3)
 }
 
-/// Name, parameters and workgroups of a prefetch of so many bytes, and its kernel, which all share.
-fn kernel_for(
-    bytes: u64,
-    target: &Target,
-    kernels: &mut Vec<Kernel>,
-    known: Option<KernelId>,
-) -> Result<((String, Vec<u32>, [u32; 3]), KernelId), CompileError> {
-    let refused = |source| CompileError::Kernel {
+/// The instance that reads so many bytes; all have the same code.
+fn instance(bytes: u64, target: &Target) -> Result<Instance, CompileError> {
+    let label = format!("{bytes} bytes");
+    prefetch(bytes, target).map_err(|source| CompileError::Kernel {
         archetype: "prefetch".into(),
-        label: format!("{bytes} bytes"),
+        label,
         source,
-    };
-    let instance = prefetch(bytes, target).map_err(refused)?;
-    let id = match known {
-        Some(id) => id,
-        None => {
-            let mut own = Kernels::default();
-            own.add((&instance, &print::wgsl(&instance.kernel, &PrintOptions::default())), target)?;
-            kernels.extend(own.compile()?);
-            KernelId(kernels.len() as u32 - 1)
-        }
-    };
-    Ok(((instance.name, instance.parameters, instance.groups), id))
+    })
 }

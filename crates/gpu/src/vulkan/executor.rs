@@ -52,13 +52,13 @@ impl VulkanExecutor {
         context.alive("instantiate")?;
         check::run(&program, &context.target)?;
         let arenas = Arenas::new(shared, &program, bound)?;
-        let ring = Ring::new(context, &program, shared.slots)?;
+        let ring = Ring::new(&program, shared.slots);
         let pipelines =
             pipeline::create_all(context, &shared.cache, &program.kernels, PipelineCreateFlags::empty())?;
         shared.cache.save();
         let sets = Sets::new(context, &program, (&pipelines, &arenas), shared.slots)?;
         let recorder = Recorder { program: &program, pipelines: &pipelines, sets: &sets, arenas: &arenas };
-        let recorded = Recorded::new(context, &recorder, &ring)?;
+        let recorded = Recorded::new(context, &recorder, ring.slots())?;
         let clock = context.clock()?;
         let shared = shared.clone();
         Ok(VulkanExecutor {
@@ -95,6 +95,21 @@ impl VulkanExecutor {
         let slot = slot_of(next, self.ring.slots());
         self.ring.fill(&mut self.arenas, slot)?;
         Ok(slot)
+    }
+
+    /// Makes what copies the outputs of a slot, if that was not wanted before.
+    fn prepare_readback(&mut self, slot: usize) -> Result<(), GpuError> {
+        if self.recorded.has_copies(slot) || self.ring.outputs().is_empty() {
+            return Ok(());
+        }
+        self.ring.make_readback(&self.shared.context, slot)?;
+        let recorder = Recorder {
+            program: &self.program,
+            pipelines: &self.pipelines,
+            sets: &self.sets,
+            arenas: &self.arenas,
+        };
+        self.recorded.finish(&recorder, &self.ring, slot)
     }
 
     /// Whether a step is done, without waiting.
@@ -161,6 +176,9 @@ impl Executor for VulkanExecutor {
     fn submit(&mut self, sections: Sections) -> Result<Ticket, GpuError> {
         self.shared.context.alive("submit")?;
         let slot = self.next_slot()?;
+        if sections.outputs {
+            self.prepare_readback(slot)?;
+        }
         self.recorded.commands(slot, sections, &mut self.commands);
         let value = self.submitted + 1;
         let submission = Submission {

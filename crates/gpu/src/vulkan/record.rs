@@ -1,4 +1,5 @@
-//! Command buffers of a program, recorded once: per slot one for each section and one that copies outputs for the host.
+//! Command buffers of a program, recorded once: per slot one for each section, and one that copies outputs for the host once that is
+//! wanted.
 //!
 //! A barrier precedes each level, so a level sees what the one before wrote. The first of a section also covers copies
 //! and, since one queue runs everything, all earlier submissions.
@@ -28,7 +29,7 @@ pub(super) struct Recorder<'a> {
 pub(super) struct Recorded {
     slots: Vec<SlotCommands>,
     /// Owns the buffers.
-    _pool: CommandPool,
+    pool: CommandPool,
 }
 
 struct SlotCommands {
@@ -40,26 +41,40 @@ impl Recorded {
     pub(super) fn new(
         context: &Arc<Context>,
         recorder: &Recorder<'_>,
-        ring: &Ring,
+        count: usize,
     ) -> Result<Self, GpuError> {
         let mut pool = CommandPool::new(context, false)?;
-        let mut slots = Vec::with_capacity(ring.slots());
-        for slot in 0..ring.slots() {
+        let mut slots = Vec::with_capacity(count);
+        for slot in 0..count {
             let mut sections = Vec::with_capacity(recorder.program.sections.len());
             for section in &recorder.program.sections {
                 let command =
                     pool.record(|device, command| recorder.section(device, command, (section, slot)))?;
                 sections.push((section.kind, command));
             }
-            let finish = match ring.readback(slot) {
-                Some(readback) => Some(
-                    pool.record(|device, command| recorder.finish(device, command, (ring, readback, slot)))?,
-                ),
-                None => None,
-            };
-            slots.push(SlotCommands { sections, finish });
+            slots.push(SlotCommands { sections, finish: None });
         }
-        Ok(Recorded { slots, _pool: pool })
+        Ok(Recorded { slots, pool })
+    }
+
+    /// Whether the copy of a slot's outputs is recorded.
+    pub(super) fn has_copies(&self, slot: usize) -> bool {
+        self.slots.get(slot).is_some_and(|commands| commands.finish.is_some())
+    }
+
+    /// Records the copy of a slot's outputs, whose readback buffer is there.
+    pub(super) fn finish(
+        &mut self,
+        recorder: &Recorder<'_>,
+        ring: &Ring,
+        slot: usize,
+    ) -> Result<(), GpuError> {
+        if let (Some(readback), Some(commands)) = (ring.readback(slot), self.slots.get_mut(slot)) {
+            let copies =
+                self.pool.record(|device, command| recorder.finish(device, command, (ring, readback, slot)));
+            commands.finish = Some(copies?);
+        }
+        Ok(())
     }
 
     /// The command buffers of a step in a slot, in place of what the list held: a step allocates nothing.

@@ -3,6 +3,9 @@
 //! The latest value of each input is kept in ordinary memory; before a step is submitted, the slot it takes receives those
 //! it has not seen yet, so reading back mapped (and perhaps uncached) memory is never needed.
 //!
+//! Where outputs land is made when a slot first needs it: programs whose outputs stay on the device, such as large gradients, need
+//! no memory of the host.
+//!
 //! Invariants: step t uses slot t modulo the number of slots; a slot's memory is touched by the host only when its last step
 //! is done.
 
@@ -23,6 +26,8 @@ pub(super) struct Ring {
     /// By external; `None` for what the host does not write.
     inputs: Vec<Option<Input>>,
     outputs: Vec<Output>,
+    /// Bytes of a readback buffer.
+    readback_bytes: u64,
     slots: Vec<Slot>,
 }
 
@@ -53,20 +58,21 @@ struct Slot {
 }
 
 impl Ring {
-    pub(super) fn new(context: &Arc<Context>, program: &Program, slots: usize) -> Result<Self, GpuError> {
+    pub(super) fn new(program: &Program, slots: usize) -> Self {
         let inputs = program.externals.iter().map(input).collect();
-        let (outputs, bytes) = outputs(program);
-        let mut ring = Ring { inputs, outputs, slots: Vec::with_capacity(slots) };
-        for _ in 0..slots {
-            let readback = if bytes == 0 {
-                None
-            } else {
-                let request = Request { what: "the readback buffer", bytes, home: Home::Readback };
-                Some(RawBuffer::new(context, &request)?)
-            };
-            ring.slots.push(Slot { seen: vec![0; program.externals.len()], readback, copied: false });
+        let (outputs, readback_bytes) = outputs(program);
+        let slot = |_| Slot { seen: vec![0; program.externals.len()], readback: None, copied: false };
+        Ring { inputs, outputs, readback_bytes, slots: (0..slots).map(slot).collect() }
+    }
+
+    /// Makes the readback buffer of a slot that lacks one.
+    pub(super) fn make_readback(&mut self, context: &Arc<Context>, slot: usize) -> Result<(), GpuError> {
+        let request =
+            Request { what: "the readback buffer", bytes: self.readback_bytes, home: Home::Readback };
+        if let Some(state) = self.slots.get_mut(slot).filter(|state| state.readback.is_none()) {
+            state.readback = Some(RawBuffer::new(context, &request)?);
         }
-        Ok(ring)
+        Ok(())
     }
 
     pub(super) fn slots(&self) -> usize {

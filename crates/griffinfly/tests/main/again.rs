@@ -24,6 +24,26 @@ fn a_session_runs_again_over_the_inputs_it_has() {
 }
 
 #[test]
+fn a_step_with_inputs_may_leave_its_outputs_on_the_device() {
+    let mut g = Graph::new();
+    let x = g.input("x", [2]);
+    let sum = g.state("sum", [2], 0.0);
+    let next = g.add(sum, x);
+    g.update(sum, next);
+    let mut session = Session::new(&Device::host(), g.inference([("y", next)]).unwrap()).unwrap();
+    for x in [[1.0, 2.0], [10.0, 20.0]] {
+        let step = session.submit(&[("x", Input::f32(&x))]).unwrap();
+        session.wait(step).unwrap();
+    }
+    let last = session.run(&[("x", Input::f32(&[0.0; 2]))]).unwrap();
+    assert_eq!(last.f32("y").unwrap(), [11.0, 22.0]);
+    let text = session.submit(&[("z", Input::f32(&[0.0; 2]))]).unwrap_err().to_string();
+    assert!(text.contains('z'), "{text}");
+    let again = session.run(&[("x", Input::f32(&[0.0; 2]))]).unwrap();
+    assert_eq!(again.f32("y").unwrap(), [11.0, 22.0], "a refused step is none");
+}
+
+#[test]
 fn weights_that_change_are_seen_by_the_next_step() {
     let weights = Weights::init(&Device::host(), small().training.graph(), 9).unwrap();
     let mut session = Session::with_weights(small().inference, &weights).unwrap();
