@@ -43,8 +43,9 @@ impl Memory {
 pub struct Settings {
     /// How much device memory it may take.
     pub memory: Memory,
-    /// Whether products may be rounded: [`Contract::Fast`] allows it where the device has matrix units for it. Storage, sums and
-    /// results are f32 in any case.
+    /// Whether products may be rounded: [`Contract::Fast`] allows it where the device has matrix units for it. Operands of large
+    /// products of the forward pass become f16 then: from 65,520 on they are infinite, and below 6e-5 they lose digits. Storage, sums
+    /// and results are f32 in any case.
     pub contract: Contract,
 }
 
