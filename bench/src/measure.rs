@@ -177,7 +177,7 @@ impl Measurement<'_> {
         Ok(cell)
     }
 
-    /// From the model to a program that ran once: with its results, and the seconds it took.
+    /// From the model to a program that ran once, and the seconds that took; with the results of a further run.
     fn prepared(&self, shape: Shape, inputs: &[InputTensor]) -> Result<(Session, Outputs, f64), BenchError> {
         let start = Instant::now();
         let model = self.name.at(self.arguments.size).model(shape)?;

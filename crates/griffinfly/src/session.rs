@@ -15,7 +15,8 @@ use griffinfly_gpu::Ticket;
 use std::path::Path;
 use std::time::Duration;
 
-/// A graph ready to run on a device. Fixed at construction: kernels, memory, order and synchronisation.
+/// A graph ready to run on a device. Fixed at construction: kernels, memory of the device, order and synchronisation. Memory of the
+/// host for outputs is taken when they are first wanted.
 pub struct Session {
     graph: InferenceGraph,
     runner: Runner,
@@ -80,7 +81,7 @@ impl Session {
     ///
     /// # Errors
     /// Unknown, repeated or missing inputs, wrong dtypes and lengths, ids out of range; weights without values; device
-    /// lost; timeout. Nothing is uploaded unless all inputs fit. Ids that the device computes are checked while it runs:
+    /// lost; timeout; no memory of the host for the outputs. Nothing is uploaded unless all inputs fit. Ids that the device computes are checked while it runs:
     /// where one is out of range there are no outputs, and the state is as before.
     pub fn run(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<Outputs, Error> {
         let inputs = self.runner.check(inputs)?;

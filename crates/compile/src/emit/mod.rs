@@ -50,7 +50,9 @@ pub(crate) fn run(schedule: &Schedule, target: &Target, options: &Options) -> Re
         sections: Vec::new(),
         id_guard: None,
     };
-    prefetch::run(&mut program, &mut levels)?;
+    if options.budget.is_none() {
+        prefetch::run(&mut program, &mut levels)?;
+    }
     program.sections = levels.into_iter().map(|(kind, levels)| Section { kind, levels }).collect();
     let faults = program.verify();
     if faults.is_empty() { Ok(program) } else { Err(CompileError::Faults { stage: "program", faults }) }

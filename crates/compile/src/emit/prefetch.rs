@@ -75,7 +75,11 @@ pub(super) fn run(program: &mut Program, levels: &mut Levels) -> Result<(), Comp
         let bytes = aligned(widest * TENSOR_ALIGNMENT);
         let chunk = program.arenas.iter().filter(|arena| arena.role == Role::Scratch).count() as u32;
         program.arenas.push(Arena { role: Role::Scratch, chunk, bytes });
-        program.memory.physical_bytes += bytes;
+        let memory = &mut program.memory;
+        memory.physical_bytes += bytes;
+        memory.logical_bytes += bytes;
+        memory.scratch_bytes += bytes;
+        memory.scratch_lower_bound += bytes;
     }
     Ok(())
 }

@@ -2,11 +2,14 @@
 
 use crate::terms::compared;
 use griffinfly_compile::lower::{LoopGraph, LoopNode};
-use griffinfly_compile::{Options, loops};
+use griffinfly_compile::memory::Mode;
+use griffinfly_compile::program::SectionKind;
+use griffinfly_compile::{Options, compile, loops};
 use griffinfly_ir::autodiff::gradients;
 use griffinfly_ir::graph::{Graph, Init};
 use griffinfly_ir::loops::{Contract, LoopKind};
 use griffinfly_ir::ops::Window2d;
+use griffinfly_ir::optimizer::{Optimizer, attach};
 use griffinfly_ir::target::Target;
 
 /// Products of the contractions over channels and taps.
@@ -64,6 +67,40 @@ fn taps_of_one_dimension_go_first_too() {
     assert_eq!((copies(&made), products(&made)), (1, vec![vec![1, 3, 32]]), "{made}");
 }
 
+/// Where the weights do not change in a step the copy is prepared, else it is made of those of the step; two terms have two.
+#[test]
+fn copies_are_made_where_weights_change() {
+    let residual = |g: &mut Graph| {
+        let x = g.input("x", [1, 32, 6, 6]);
+        let sum = ["v", "w"].map(|name| {
+            let w = g.parameter(name, [32, 32, 3, 3], Init::Normal(0.1.into()));
+            g.conv2d(x, w, Window2d::strided(1).padded(1))
+        });
+        g.add(sum[0], sum[1])
+    };
+    let sections = |g: &Graph| -> Vec<SectionKind> {
+        let target = Target { max_bindings: 16, ..Target::minimal_vulkan() };
+        let p = compile(g, &target, &Options::default()).expect("compiles");
+        let of = |s: &griffinfly_compile::program::Section| {
+            let ids = s.levels.iter().flatten().map(|id| &p.dispatches[id.index()]);
+            let copies = ids.filter(|d| d.provenance.iter().any(|label| label.ends_with(" by taps")));
+            vec![s.kind; copies.count()]
+        };
+        p.sections.iter().flat_map(of).collect()
+    };
+    let mut g = Graph::new();
+    let y = residual(&mut g);
+    g.output("y", y);
+    assert_eq!(copies(&compared(&g)), 2);
+    assert_eq!(sections(&g), [SectionKind::Prepare; 2]);
+    let mut g = Graph::new();
+    let y = residual(&mut g);
+    let loss = g.mean_all(y);
+    g.output("loss", loss);
+    attach(&mut g, &Optimizer::sgd(0.1), loss).expect("differentiable");
+    assert_eq!(sections(&g), [SectionKind::ForwardBackward; 2]);
+}
+
 /// Few channels, a single tap, weights that are no parameter; and nothing for the host.
 #[test]
 fn what_gains_nothing_stays() {
@@ -82,6 +119,11 @@ fn what_gains_nothing_stays() {
     }
     let g = of(32, 3, true);
     assert_eq!(copies(&compared(&g)), 1);
-    let host = loops(&g, &Target::host(), &Options::default()).expect("compiles");
-    assert_eq!(copies(&host), 0);
+    let of = |target: Target, options: &Options| copies(&loops(&g, &target, options).expect("compiles"));
+    assert_eq!(of(Target::host(), &Options::default()), 0);
+    let vulkan = Target { max_bindings: 16, ..Target::minimal_vulkan() };
+    assert_eq!(of(vulkan.clone(), &Options::default()), 1);
+    // Where memory counts, nothing is copied.
+    assert_eq!(of(vulkan.clone(), &Options { memory: Mode::Memory, ..Options::default() }), 0);
+    assert_eq!(of(vulkan, &Options { budget: Some(1 << 30), ..Options::default() }), 0);
 }

@@ -1,7 +1,7 @@
 //! An instantiated program: steps in flight on the device's queue.
 //!
 //! Step t signals the value t of a timeline semaphore. A failed submission uses up no ticket and leaves inputs, slots and
-//! memory as they were.
+//! memory as they were, but for a place for outputs that may have been made for it.
 
 use super::arenas::Arenas;
 use super::bind::Sets;

@@ -143,7 +143,7 @@ impl Search<'_, '_> {
         };
         let mut texts = tuned::candidates(&problem.l, &target, (problem.classes, problem.neighbours), most)
             .map_err(refused)?;
-        let chosen = self.choices.get(&problem.key).map(str::to_owned);
+        let chosen = tuned::entry(&problem.l, &target, problem.classes, &self.choices).map(str::to_owned);
         let runs = |text: &String| tuned::realise_as(&problem.l, &target, problem.classes, text).is_ok();
         let before = chosen.filter(runs).or_else(|| texts.first().cloned()).unwrap_or_default();
         if !texts.contains(&before) {
@@ -203,7 +203,8 @@ fn ranked(all: Vec<Problem>, program: &Program, times: Vec<(u32, f64)>) -> Vec<R
     let mut shares: HashMap<String, f64> = HashMap::new();
     let total: f64 = times.iter().map(|(_, ns)| ns).sum();
     for (dispatch, ns) in times {
-        let source = program.dispatches.get(dispatch as usize).map(|d| d.source.index());
+        let d = program.dispatches.get(dispatch as usize).filter(|d| !d.is_prefetch());
+        let source = d.map(|d| d.source.index());
         let key = source.and_then(|i| program.loops.get(i)).and_then(|l| keys.get(l));
         if let Some(key) = key {
             *shares.entry((*key).to_owned()).or_default() += ns / total;

@@ -71,7 +71,8 @@ impl Trial<'_> {
         let mut dropped: Vec<(String, String)> =
             refused.into_iter().map(|(text, fault)| (text, fault.to_string())).collect();
         let mut timed: Vec<Running> = Vec::new();
-        let mut expected: Option<Vec<Vec<f32>>> = None;
+        // With the error that the classes of the default have.
+        let mut expected: Option<(Vec<Vec<f32>>, f64)> = None;
         while let Some((text, mut executor, limit)) = running.pop_front() {
             if expected.is_some() && Instant::now() >= self.deadline {
                 break;
@@ -90,7 +91,10 @@ impl Trial<'_> {
                 }
             };
             match &expected {
-                None => expected = Some(self.reference(results, executor.as_mut(), &buffers)?),
+                None => {
+                    let error = error(executor.program());
+                    expected = Some((self.reference(results, executor.as_mut(), &buffers)?, error));
+                }
                 Some(expected) => {
                     if let Err(reason) = self.qualify(executor.program(), &results, expected) {
                         dropped.push((text, reason));
@@ -163,10 +167,13 @@ impl Trial<'_> {
         Error::Value { what: "a problem to tune", value: self.problem.key.clone(), reason: reason.into() }
     }
 
-    fn qualify(&self, program: &Program, found: &[Vec<f32>], expected: &[Vec<f32>]) -> Result<(), String> {
-        let least = self.problem.classes.iter().map(|class| class.error()).fold(0.0, f64::max);
-        let classes = program.kernels.iter().map(|kernel| kernel.numeric.error());
-        let allowed = AFTER_SUMS * (least + classes.fold(0.0, f64::max));
+    fn qualify(
+        &self,
+        program: &Program,
+        found: &[Vec<f32>],
+        (expected, least): &(Vec<Vec<f32>>, f64),
+    ) -> Result<(), String> {
+        let allowed = AFTER_SUMS * (least + error(program));
         for (i, (found, expected)) in found.iter().zip(expected).enumerate() {
             let d = difference(found, expected).ok_or_else(|| format!("result {i} is not finite"))?;
             let is_float = self.problem.l.results.get(i).is_some_and(|ty| ty.dtype == DType::F32);
@@ -265,4 +272,9 @@ impl Buffers {
         };
         self.results.iter().map(read).collect()
     }
+}
+
+/// The error that the coarsest class of a program's kernels may have.
+fn error(program: &Program) -> f64 {
+    program.kernels.iter().map(|kernel| kernel.numeric.error()).fold(0.0, f64::max)
 }

@@ -131,6 +131,9 @@ pub fn entry<'c>(
     choices.get(&key(l, classes)?).or_else(|| {
         let LoopKind::Contract(c) = &l.kind else { return None };
         let unrounded = [NumericClass::F32];
+        if classes == unrounded {
+            return None;
+        }
         let is_unrounded = contract::choose_among(c, target, classes).tiling.class() == NumericClass::F32;
         if is_unrounded { choices.get(&key(l, &unrounded)?) } else { None }
     })

@@ -235,7 +235,7 @@ mod tests {
         let right = b.right_matrix("b", block(half, Order::Columns));
         sum.add_product(left, right);
         sum.store(block(full, Order::Rows));
-        b.barrier();
+        b.subgroup_barrier();
         y.store(lane, full.load(lane));
         let text = print::wgsl(&b.finish().unwrap(), &print::PrintOptions::default());
         spirv::compile(&text, print::ENTRY).unwrap_or_else(|error| panic!("{error}\n{text}"))
@@ -274,11 +274,13 @@ mod tests {
             for store in of(op::STORE) {
                 assert_eq!(read.shared.contains(&store[1]), store.get(3) == Some(&NON_PRIVATE));
             }
-            assert_eq!(of(op::CONTROL_BARRIER).count(), 2);
-            for barrier in of(op::CONTROL_BARRIER) {
-                assert_eq!(read.constants[&barrier[3]].0, 0x6108);
-                assert!(barrier[3] < words[BOUND]);
-            }
+            let barriers: Vec<_> = of(op::CONTROL_BARRIER).collect();
+            let value = |barrier: &[u32], word: usize| read.constants[&barrier[word]].0;
+            // Scopes of execution and memory, semantics: of a workgroup (2), then of a subgroup (3), both of workgroup memory.
+            let found: Vec<[u32; 3]> =
+                barriers.iter().map(|barrier| [1, 2, 3].map(|word| value(barrier, word))).collect();
+            assert_eq!(found, [[2, 2, 0x6108], [3, 3, 0x6188]]);
+            assert!(barriers.iter().all(|barrier| barrier[3] < words[BOUND]));
         }
     }
 

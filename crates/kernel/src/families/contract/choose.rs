@@ -187,6 +187,7 @@ impl Size {
         let registers = tiling.tm * tiling.tn * self.sums;
         let besides = if self.has_row_sum { tiling.row_sum_bytes(target) } else { 0 };
         tiling.fits(target, &target.numeric_classes)
+            && !(self.has_row_sum && tiling.class() == NumericClass::F16)
             && tiling.bytes_with(self.rights.max(self.sums), target) + besides <= target.max_workgroup_bytes
             && (self.sums == 1 || registers <= if target.is_hardware { MOST_SUMS } else { 2 * MOST_SUMS })
     }
@@ -230,8 +231,7 @@ pub(super) const RATES: [Rate; 10] = [
     Rate { tiling: Tiling::SMALL, alone: 0.45, shared: 0.14 },
 ];
 
-/// The same for the tilings for matrix units with three products of two terms, by the size of their tiles, without the way of the
-/// sums to ordinary registers.
+/// The same for the tilings for matrix units with three products of two terms, by the size of their tiles.
 const MATRIX_RATES: [([u32; 3], f64, f64); 7] = [
     ([32, 32, 32], 0.40, 0.26),
     ([64, 32, 32], 0.57, 0.41),
@@ -242,7 +242,7 @@ const MATRIX_RATES: [([u32; 3], f64, f64); 7] = [
     ([128, 128, 32], 1.71, 1.63),
 ];
 
-/// The same with one product of single terms.
+/// The same with one product of single terms, without the way of the sums to ordinary registers.
 const SINGLE_RATES: [([u32; 3], f64, f64); 9] = [
     ([64, 64, 64], 0.92, 0.70),
     ([128, 64, 32], 0.70, 0.75),
@@ -294,10 +294,13 @@ impl Rate {
         let more = 1.0 + MORE * f64::from(size.rights - 1);
         let between = BETWEEN[usize::from(t.slices() > 1)];
         let (groups, steps) = (size.tiles(&t) * parts, more * (part / u64::from(t.bk)) as f64);
-        let between = between + t.subgroup_matrices() * f64::from(size.sums) * MATRIX_END;
+        // The rates of several terms are those of whole kernels.
+        let matrices = if t.class().terms() == 1 { t.subgroup_matrices() } else { 0.0 };
+        let end = matrices * f64::from(size.sums) * MATRIX_END;
+        let between = between + end;
         let sums = LEVEL
             + ENDS
-            + t.subgroup_matrices() * f64::from(size.sums) * MATRIX_END
+            + end
             + match groups.div_ceil(units) {
                 1 => steps * self.alone,
                 2 => (2.0 * (steps * self.shared + between)).max(steps * self.alone),

@@ -88,6 +88,11 @@ pub fn realise_with(l: &Loop, target: &Target, choice: &Choice) -> Result<Realis
         return Err(unsupported("contract", format!("{} does not run on {}", choice.tiling, target.name)));
     }
     let problem = Problem::new(l, target, *choice)?;
+    if problem.has_row_sum && choice.tiling.class() == NumericClass::F16 {
+        // Rows that are scaled after the product may be of any size before.
+        let tiling = choice.tiling;
+        return Err(unsupported("contract", format!("sums of rows beside the products of {tiling}")));
+    }
     if problem.is_joined() {
         match joined(&problem) {
             // The parts, the counters, and all operands and results in one kernel are too many for some devices; tiles that are

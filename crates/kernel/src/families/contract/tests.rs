@@ -27,6 +27,20 @@ fn product(m: usize, n: usize, k: usize) -> Loop {
     Loop { operands: vec![a, b], results: vec![TensorType::f32([m, n])], kind: LoopKind::Contract(contract) }
 }
 
+/// The same with the sum of the squares of each row of the left factor, which is added to every result of the row.
+fn with_row_sum(mut l: Loop) -> Loop {
+    let LoopKind::Contract(c) = &mut l.kind else { panic!("not a contraction") };
+    let x = c.a.expr.outputs()[0];
+    let square = c.a.expr.mul(x, x);
+    c.a.expr.set_outputs(vec![x, square]);
+    let mut epilogue = Body::new();
+    let [sum, row] = [0, 1].map(|carry| epilogue.expr.carry(carry, DType::F32));
+    let all = epilogue.expr.add(sum, row);
+    epilogue.output(all);
+    c.epilogue = epilogue;
+    l
+}
+
 fn contract(l: &Loop) -> &Contract {
     let LoopKind::Contract(c) = &l.kind else { panic!("not a contraction") };
     c
@@ -68,6 +82,23 @@ fn tilings_are_well_formed_and_named_apart() {
     assert_eq!(names.len(), Tiling::all().len());
 }
 
+/// What the kernel for matrix units builds on.
+#[test]
+fn tilings_for_matrix_units_divide_evenly() {
+    let mut names: Vec<String> = Tiling::matrices().map(ToString::to_string).collect();
+    for t in Tiling::matrices() {
+        let [rows, columns] = t.subgroup();
+        assert!(t.bm.is_multiple_of(rows) && t.bn.is_multiple_of(columns) && t.bk.is_multiple_of(16), "{t}");
+        // Rows that are summed besides: all chunks of an invocation are of the same rows, and their sums fit.
+        assert!(t.invocations().is_multiple_of(t.bm / 4), "{t}");
+        let exchange = tiling::Units::Matrix(HalfFormat::F16).exchange_quads(t);
+        assert!(exchange >= matrix_stage::row_sum_quads(t), "{t}");
+    }
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), Tiling::matrices().count());
+}
+
 #[test]
 fn what_fits_where() {
     let fits =
@@ -86,8 +117,14 @@ fn every_choice_prints_a_valid_kernel() {
         (product(37, 5, 70), hardware()),
         (product(132, 68, 4200), units),
     ];
-    for (l, target) in all {
+    let summed = all.clone().map(|(l, target)| (with_row_sum(l), target));
+    for (l, target) in all.into_iter().chain(summed) {
         for choice in choices(&target) {
+            // Sums of rows besides are too many for one class, and for the memory of some emulated tilings.
+            if !choose::Size::of(contract(&l)).allows(&choice.tiling, &target) {
+                assert!(contract(&l).has_row_sum() && realise_with(&l, &target, &choice).is_err());
+                continue;
+            }
             let dispatches = realise_with(&l, &target, &choice).unwrap().dispatches;
             assert_eq!(dispatches[0].numeric, choice.tiling.class());
             for instance in dispatches {
@@ -151,6 +188,20 @@ fn matrix_units_are_for_large_products_where_they_are_allowed() {
     assert_eq!(chosen(4096, 4096, 4096, &units, &[NumericClass::F32]), "128x128x16/8x8/db");
     assert_eq!(chosen(4096, 4096, 4096, &hardware(), &classes), "128x128x16/8x8/db");
     assert_eq!(chosen(1536, 1536, 384, &units, &classes), "64x64x32/8x8/s4");
+    // One term pays earlier, where its range allows it.
+    let class = |m, n, k, class: NumericClass| {
+        let l = product(m, n, k);
+        [l.clone(), with_row_sum(l)]
+            .map(|l| choose_among(contract(&l), &units, &[NumericClass::F32, class]).tiling.class())
+    };
+    let (f32, f16, bf16) = (NumericClass::F32, NumericClass::F16, NumericClass::Bf16);
+    assert_eq!(class(1500, 1536, 384, f16), [f16, f32], "rows that are scaled later may be of any size");
+    assert_eq!(class(128, 1536, 576, f16), [f32; 2]);
+    assert_eq!(class(1500, 1536, 384, bf16), [bf16; 2]);
+    assert_eq!(class(1500, 384, 384, bf16), [f32; 2]);
+    let allowed = |is_derivative| griffinfly_ir::target::Contract::Fast.classes(is_derivative);
+    assert!(allowed(false).contains(&f16) && !allowed(false).contains(&bf16));
+    assert!(allowed(true).contains(&bf16) && !allowed(true).contains(&f16), "gradients are too small");
 }
 
 #[test]

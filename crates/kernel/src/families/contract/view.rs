@@ -1,8 +1,8 @@
 //! Bodies prepared for emission: flat addresses, merged axes, and which of them can be evaluated four points at a time.
 //!
 //! A contraction indexes each body by three flat numbers (batch and two of row, column, product). Where all addresses of
-//! a body are affine in the axes of such a group with row-major proportions, the group becomes one axis and no division
-//! is needed; otherwise the axes stay and the flat number is decomposed.
+//! a body are affine in neighbouring axes of such a group with row-major proportions, those become one axis; what is left of
+//! several axes is found by decomposing the flat number.
 
 use super::problem::LAST;
 use crate::families::emit::decompose;
