@@ -111,7 +111,7 @@ pub fn loops(graph: &Graph, target: &Target, options: &Options) -> Result<LoopGr
 fn fused(optimised: &Graph, target: &Target, options: &Options) -> Result<LoopGraph, CompileError> {
     let mut loops = lower::run(optimised)?;
     if options.fuse {
-        loops = fuse::run(loops, target, options);
+        loops = fuse::run(loops, target);
     }
     loops.check()?;
     Ok(loops)

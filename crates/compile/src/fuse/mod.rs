@@ -30,18 +30,16 @@ mod terms;
 pub mod update;
 mod windows;
 
-use crate::Options;
 use crate::lower::LoopGraph;
-use crate::memory::Mode;
 use epilogue::Onto;
 use griffinfly_ir::target::{Backend, Target};
 
 /// Integer instructions per element an inlined index map may cost.
 const INDEX_COST_LIMIT: usize = 40;
 
-/// Joins what can be joined for this target. Where memory counts, nothing is copied for speed.
+/// Joins what can be joined for this target.
 #[must_use]
-pub fn run(graph: LoopGraph, target: &Target, options: &Options) -> LoopGraph {
+pub fn run(graph: LoopGraph, target: &Target) -> LoopGraph {
     let max_bindings = (target.max_bindings as usize).min(64);
     let mut pool = recompute::run(graph);
     while epilogue::run(&mut pool, max_bindings, Onto::Again) {}
@@ -63,6 +61,5 @@ pub fn run(graph: LoopGraph, target: &Target, options: &Options) -> LoopGraph {
     siblings::run(&mut pool, max_bindings);
     pool.drop_dead();
     let graph = pool.finish();
-    let may_copy = options.memory == Mode::Speed && options.budget.is_none();
-    if target.backend == Backend::Vulkan && may_copy { windows::run(graph, max_bindings) } else { graph }
+    if target.backend == Backend::Vulkan { windows::run(graph, max_bindings) } else { graph }
 }
