@@ -3,8 +3,9 @@
 use crate::plan;
 use crate::record::Phase;
 use crate::workload::{Name, Shape, Size};
-use griffinfly::compile::{Options, compile};
-use griffinfly::ir::target::Target;
+use griffinfly::compile::{Options, compile, tuning};
+use griffinfly::ir::target::{Contract, Target};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -57,4 +58,34 @@ fn golden_plans() {
     }
     let golden = std::fs::read_to_string(&path).unwrap_or_default();
     assert_eq!(text, golden, "if this is meant: cargo xtask bless");
+}
+
+/// A choice of the shipped table whose problem no workload has any more would never be used.
+#[test]
+fn shipped_choices_are_of_problems_that_there_are() {
+    if std::env::var_os("GRIFFINFLY_TEST_DEVICE").is_some() {
+        return;
+    }
+    let mut keys = BTreeSet::new();
+    for name in [Name::SmolLm2, Name::SmolVla, Name::UNet, Name::ResNet50, Name::Whisper] {
+        for phase in Phase::ALL {
+            let shape = if phase == Phase::Latency { Shape::Minimal } else { Shape::Full };
+            let model = name.at(Size::Full).model(shape).unwrap();
+            let graph = if phase == Phase::Train {
+                model.training().unwrap().gradients().unwrap()
+            } else {
+                model.inference().unwrap()
+            };
+            for contract in [Contract::Strict, Contract::Fast] {
+                let options = Options { contract, ..Options::default() };
+                let problems = tuning::problems(graph.graph(), &large(), &options).unwrap();
+                keys.extend(problems.into_iter().map(|problem| problem.key));
+            }
+        }
+    }
+    let table = include_str!("../../crates/griffinfly/src/tune/tables/nvidia-h200.json");
+    let table: serde_json::Value = serde_json::from_str(table).unwrap();
+    let shipped = table["choices"].as_object().unwrap();
+    let unknown: Vec<_> = shipped.keys().filter(|key| !keys.contains(*key)).collect();
+    assert!(!shipped.is_empty() && unknown.is_empty(), "{unknown:#?}");
 }
