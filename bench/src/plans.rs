@@ -3,6 +3,7 @@
 use crate::plan;
 use crate::record::Phase;
 use crate::workload::{Name, Shape, Size};
+use griffinfly::InferenceGraph;
 use griffinfly::compile::{Options, compile, tuning};
 use griffinfly::ir::target::{Contract, Target};
 use std::collections::BTreeSet;
@@ -28,6 +29,16 @@ fn large() -> Target {
     }
 }
 
+/// The graph of a cell at full size.
+fn graph(name: Name, phase: Phase) -> InferenceGraph {
+    let shape = if phase == Phase::Latency { Shape::Minimal } else { Shape::Full };
+    let model = name.at(Size::Full).model(shape).unwrap();
+    match phase {
+        Phase::Train => model.training().unwrap().gradients().unwrap(),
+        _ => model.inference().unwrap(),
+    }
+}
+
 #[test]
 fn golden_plans() {
     // The same whatever device is tested.
@@ -37,13 +48,7 @@ fn golden_plans() {
     let mut text = String::from("workload phase: dispatches, prefetches, pipelines, levels\n");
     for name in [Name::SmolLm2, Name::SmolVla, Name::UNet, Name::ResNet50, Name::Whisper] {
         for phase in Phase::ALL {
-            let shape = if phase == Phase::Latency { Shape::Minimal } else { Shape::Full };
-            let model = name.at(Size::Full).model(shape).unwrap();
-            let graph = if phase == Phase::Train {
-                model.training().unwrap().gradients().unwrap()
-            } else {
-                model.inference().unwrap()
-            };
+            let graph = graph(name, phase);
             let program = compile(graph.graph(), &large(), &Options::default()).unwrap();
             let size = plan::size_of(&program);
             let numbers = [size.dispatches, size.prefetches, size.pipelines, size.levels];
@@ -69,13 +74,7 @@ fn shipped_choices_are_of_problems_that_there_are() {
     let mut keys = BTreeSet::new();
     for name in [Name::SmolLm2, Name::SmolVla, Name::UNet, Name::ResNet50, Name::Whisper] {
         for phase in Phase::ALL {
-            let shape = if phase == Phase::Latency { Shape::Minimal } else { Shape::Full };
-            let model = name.at(Size::Full).model(shape).unwrap();
-            let graph = if phase == Phase::Train {
-                model.training().unwrap().gradients().unwrap()
-            } else {
-                model.inference().unwrap()
-            };
+            let graph = graph(name, phase);
             for contract in [Contract::Strict, Contract::Fast] {
                 let options = Options { contract, ..Options::default() };
                 let problems = tuning::problems(graph.graph(), &large(), &options).unwrap();

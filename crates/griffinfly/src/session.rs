@@ -84,9 +84,7 @@ impl Session {
     /// lost; timeout; no memory of the host for the outputs. Nothing is uploaded unless all inputs fit. Ids that the device computes are checked while it runs:
     /// where one is out of range there are no outputs, and the state is as before.
     pub fn run(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<Outputs, Error> {
-        let inputs = self.runner.check(inputs)?;
-        self.runner.feed(&inputs)?;
-        self.runner.set_random(self.seed, self.runs + 1)?;
+        self.feed(inputs)?;
         let ticket = self.runner.submit()?;
         self.runs += 1;
         let outputs = self.runner.outputs(ticket);
@@ -94,6 +92,13 @@ impl Session {
             self.runner.forget_ids()?;
         }
         outputs
+    }
+
+    /// Sets what the next step is made of.
+    fn feed(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<(), Error> {
+        let inputs = self.runner.check(inputs)?;
+        self.runner.feed(&inputs)?;
+        self.runner.set_random(self.seed, self.runs + 1)
     }
 
     /// Sets the seed of the random numbers the graph draws, and begins with the first run again. The seed is 0 at first; each
@@ -108,9 +113,7 @@ impl Session {
     /// # Errors
     /// As [`Session::run`], but for what only waiting shows.
     pub fn submit(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<Ticket, Error> {
-        let inputs = self.runner.check(inputs)?;
-        self.runner.feed(&inputs)?;
-        self.runner.set_random(self.seed, self.runs + 1)?;
+        self.feed(inputs)?;
         let ticket = self.runner.submit_apart()?;
         self.runs += 1;
         Ok(ticket)

@@ -87,12 +87,12 @@ fn reordered(node: &LoopNode, graph: &LoopGraph) -> Option<(LoopNode, Vec<(usize
             continue;
         }
         let weight = |body: &Body| weight_of(body, &node, graph);
-        let Some(is_left) = [&*a, &*b].iter().position(|body| weight(body).is_some()) else { continue };
+        let Some(side) = [&*a, &*b].iter().position(|body| weight(body).is_some()) else { continue };
         let extents = [channels, high, wide];
         for (body, own) in [&mut *a, &mut *b].into_iter().zip(&own) {
             *body = turned(body, &[batch.as_slice(), own].concat(), extents, node.inputs.len());
         }
-        let body = [a, b].into_iter().nth(is_left)?;
+        let body = [a, b].into_iter().nth(side)?;
         let load = body.loads.first_mut()?;
         let tensor = node.inputs[load.operand];
         let operand = weights.iter().find(|(_, t)| *t == tensor).map(|(operand, _)| *operand);
