@@ -9,13 +9,14 @@
 
 mod single;
 
-use griffinfly_compile::kernel::families::attention::{Geometry, choose, realise_with};
+use griffinfly_compile::kernel::families::attention::{Geometry, choose, choose_among, realise_with};
 use griffinfly_gpu::vulkan::{Selector, open};
 use griffinfly_gpu::{Device, Executor, Sections};
 use griffinfly_ir::autodiff::gradients;
 use griffinfly_ir::graph::Graph;
 use griffinfly_ir::loops::{Attention, AttentionMask, AttentionVariant, Loop, LoopKind};
 use griffinfly_ir::ops::{AttentionOptions, Lowering};
+use griffinfly_ir::target::Contract;
 use single::Repeats;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -125,6 +126,8 @@ fn work(a: &Attention) -> f64 {
 
 fn compare(device: &dyn Device, l: &Loop, a: &Attention, (name, options): (&str, &Options)) {
     let chosen = choose(a, device.target()).unwrap();
+    let fast = Contract::Fast.classes(a.variant != AttentionVariant::Forward);
+    let fast = choose_among(a, device.target(), fast).unwrap();
     let wanted = |g: &Geometry| g.to_string().contains(&options.geometry) && g.fits(a, device.target());
     let all: Vec<Geometry> = Geometry::all().into_iter().filter(wanted).collect();
     let mut executors = prepare(device, l, &all);
@@ -137,7 +140,12 @@ fn compare(device: &dyn Device, l: &Loop, a: &Attention, (name, options): (&str,
         let error = distance(reference.get_or_insert_with(|| found.clone()), &found);
         let micros = times.dispatches.iter().sum::<f64>() / 1000.0;
         let rate = work(a) * 2.0 / micros / 1e6;
-        let mark = if *geometry == chosen { " <- default" } else { "" };
+        let mark = match *geometry {
+            g if g == chosen && g == fast => " <- default",
+            g if g == chosen => " <- default of the strict contract",
+            g if g == fast => " <- default of the fast contract",
+            _ => "",
+        };
         let text = format!(
             "{micros:8.1} us (wall {:.1} us) {rate:6.2} TFLOP/s {group_count:5} groups  {geometry}, error {error:.0e}{mark}",
             times.wall

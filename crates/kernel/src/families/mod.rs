@@ -97,6 +97,7 @@ pub fn realise_among(
 ) -> Result<Realisation, KernelError> {
     match &l.kind {
         LoopKind::Contract(_) => contract::realise_among(l, target, classes),
+        LoopKind::Attention(_) => attention::realise_among(l, target, classes),
         _ => realise(l, target),
     }
 }

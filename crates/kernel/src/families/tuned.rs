@@ -65,7 +65,7 @@ impl Choices {
 pub fn key(l: &Loop, classes: &[NumericClass]) -> Option<String> {
     match &l.kind {
         LoopKind::Contract(c) => Some(contraction(c, classes)),
-        LoopKind::Attention(a) => Some(attention_key(a)),
+        LoopKind::Attention(a) => Some(attention_key(a, classes)),
         _ => None,
     }
 }
@@ -86,7 +86,7 @@ pub fn candidates(
             .map(ToString::to_string)
             .collect()),
         LoopKind::Attention(a) => {
-            Ok(attention::ranked(a, target, most)?.iter().map(ToString::to_string).collect())
+            Ok(attention::ranked(a, target, classes, most)?.iter().map(ToString::to_string).collect())
         }
         _ => Ok(Vec::new()),
     }
@@ -110,7 +110,7 @@ pub fn realise_as(
             contract::realise_with(l, target, &choice)
         }
         LoopKind::Attention(_) => {
-            let named = attention::Geometry::all().into_iter().find(|g| g.to_string() == text);
+            let named = attention::parse(l, text, classes);
             attention::realise_with(l, target, named.ok_or_else(|| unknown("attention"))?)
         }
         _ => Err(unknown("other")),
@@ -129,13 +129,16 @@ pub fn entry<'c>(
         return None;
     }
     choices.get(&key(l, classes)?).or_else(|| {
-        let LoopKind::Contract(c) = &l.kind else { return None };
         let unrounded = [NumericClass::F32];
         if classes == unrounded {
             return None;
         }
-        let is_unrounded = contract::choose_among(c, target, classes).tiling.class() == NumericClass::F32;
-        if is_unrounded { choices.get(&key(l, &unrounded)?) } else { None }
+        let class = match &l.kind {
+            LoopKind::Contract(c) => contract::choose_among(c, target, classes).tiling.class(),
+            LoopKind::Attention(a) => attention::choose_among(a, target, classes).ok()?.class(a.variant),
+            _ => return None,
+        };
+        if class == NumericClass::F32 { choices.get(&key(l, &unrounded)?) } else { None }
     })
 }
 
@@ -181,7 +184,7 @@ fn contraction(c: &Contract, classes: &[NumericClass]) -> String {
     out
 }
 
-fn attention_key(a: &Attention) -> String {
+fn attention_key(a: &Attention, classes: &[NumericClass]) -> String {
     let s = a.shape;
     let mut out = format!(
         "attention {:?} b{} h{}/{} {}x{} w{}",
@@ -196,6 +199,9 @@ fn attention_key(a: &Attention) -> String {
     }
     if a.bias.is_some() {
         out.push_str(" bias");
+    }
+    for class in attention::classes(a.variant).iter().filter(|class| classes.contains(class)) {
+        let _ = write!(out, " {}", class.name());
     }
     out
 }

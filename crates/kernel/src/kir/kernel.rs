@@ -206,7 +206,7 @@ pub enum Stmt {
     DeclareMatrix(MatrixId),
     /// Sets a sum to zero.
     ClearMatrix(MatrixId),
-    /// Declares a factor, read from a workgroup array of half precision.
+    /// Declares a factor, read from a workgroup array of half precision; or reads a sum from one of f32.
     LoadMatrix(MatrixId, MatrixPlace),
     /// Adds the product of two factors to a sum.
     MultiplyAdd {

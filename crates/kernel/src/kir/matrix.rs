@@ -117,13 +117,27 @@ impl<'b> MatrixVar<'b> {
         self.builder.statement(Stmt::ClearMatrix(other.id));
     }
 
+    /// Reads the sum from an array of f32.
+    #[track_caller]
+    pub fn load(self, block: Block<'b>) {
+        self.check_sum();
+        self.check_unrounded(block);
+        let place = self.builder.place(block);
+        self.builder.statement(Stmt::LoadMatrix(self.id, place));
+    }
+
     /// Writes the sum to an array of f32.
     #[track_caller]
     pub fn store(self, block: Block<'b>) {
         self.check_sum();
-        let half = self.builder.state.borrow().kernel.shared[block.array.id.index()].half;
-        self.builder.check(half.is_none(), || "a sum is written to an array of half precision".to_owned());
+        self.check_unrounded(block);
         let place = self.builder.place(block);
         self.builder.statement(Stmt::StoreMatrix(self.id, place));
+    }
+
+    #[track_caller]
+    fn check_unrounded(self, block: Block<'b>) {
+        let half = self.builder.state.borrow().kernel.shared[block.array.id.index()].half;
+        self.builder.check(half.is_none(), || "a sum lies in an array of f32".to_owned());
     }
 }

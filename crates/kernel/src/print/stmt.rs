@@ -85,13 +85,13 @@ impl Printer<'_> {
             Stmt::DeclareMatrix(id) => format!("var {} = {SUM}();", name(id)),
             Stmt::ClearMatrix(id) => format!("{} = {SUM}();", name(id)),
             Stmt::LoadMatrix(id, place) => {
-                let role = match self.kernel.matrices[id.index()].role {
-                    MatrixRole::Left(_) => 'A',
-                    MatrixRole::Right(_) => 'B',
-                    MatrixRole::Sum => 'C',
+                let (declaration, ty) = match self.kernel.matrices[id.index()].role {
+                    MatrixRole::Left(_) => ("let ", "coop_mat16x16<f16, A>"),
+                    MatrixRole::Right(_) => ("let ", "coop_mat16x16<f16, B>"),
+                    MatrixRole::Sum => ("", SUM),
                 };
-                let (call, place) = ("coopLoad", self.matrix_place(place));
-                format!("let {} = {call}{}<coop_mat16x16<f16, {role}>>({});", name(id), place.0, place.1)
+                let (name, (suffix, place)) = (name(id), self.matrix_place(place));
+                format!("{declaration}{name} = coopLoad{suffix}<{ty}>({place});")
             }
             Stmt::MultiplyAdd { sum, left, right } => {
                 let (sum, left, right) = (name(sum), name(left), name(right));

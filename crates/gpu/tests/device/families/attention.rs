@@ -48,7 +48,8 @@ fn attention_has_equal_results_in_every_geometry() {
             ([1, 3, 1, 70, 37, 9], local, None),
         ];
         let problems = problems.map(|(extents, mask, bias)| Problem { extents, mask, bias });
-        for (number, geometry) in Geometry::all().into_iter().enumerate() {
+        let plain = Geometry::all().into_iter().filter(|g| !g.is_matrix);
+        for (number, geometry) in plain.enumerate() {
             let mut all = Vec::new();
             for (name, l, operands) in loops(&problems[number % problems.len()]) {
                 let LoopKind::Attention(a) = l.kind.clone() else { continue };
@@ -66,6 +67,49 @@ fn attention_has_equal_results_in_every_geometry() {
             assert!(!all.is_empty() || geometry.invocations() > device.target().max_invocations);
             run(device, &all);
         }
+    });
+}
+
+/// Geometries for matrix units: whole and partial tiles, groups, masks, a bias, rotation on load; operands of few digits, so that
+/// what is rounded are weights and scaled queries.
+#[test]
+fn attention_by_matrices_is_as_good_as_its_class() {
+    with_device(|device| {
+        let (full, causal) = (AttentionMask::FULL, AttentionMask::CAUSAL);
+        let local = AttentionMask { causal: false, window: Some(9) };
+        let p = |extents, mask, bias| Problem { extents, mask, bias };
+        let problems = [
+            (p([1, 4, 2, 77, 83, 16], causal, None), 0),
+            (p([2, 2, 1, 100, 75, 32], full, Some(vec![100, 75])), 8),
+            (p([1, 3, 1, 70, 37, 48], local, None), 24),
+            (p([1, 2, 2, 130, 130, 64], full, None), 32),
+            (p([2, 3, 3, 5, 9, 80], causal, None), 0),
+            (p([1, 2, 1, 64, 128, 64], full, None), 0),
+        ];
+        let geometries: Vec<Geometry> = Geometry::all().into_iter().filter(|g| g.is_matrix).collect();
+        let mut count = 0;
+        for (number, (problem, pairs)) in problems.iter().enumerate() {
+            let made = if *pairs > 0 { rotated(problem, *pairs) } else { loops(problem) };
+            let mut all = Vec::new();
+            for (name, l, operands) in made {
+                let LoopKind::Attention(a) = &l.kind else { continue };
+                for (turn, geometry) in geometries.iter().enumerate() {
+                    let target = Target { is_hardware: turn % 2 == 0, ..device.target().clone() };
+                    if !geometry.fits(a, &target) || (turn + number) % 3 == 0 {
+                        continue;
+                    }
+                    let class = geometry.class(a.variant);
+                    let realise = |l: &Loop| realise_with(l, &target, *geometry);
+                    let case =
+                        Case::new(format!("{geometry} {name}"), l.clone(), operands.clone(), realise);
+                    assert_eq!(case.realisation.dispatches[0].numeric, class);
+                    all.push(Case { tolerance: class.error() as f32, ..case });
+                }
+            }
+            count += all.len();
+            run(device, &all);
+        }
+        assert!(count > 40, "{count}");
     });
 }
 

@@ -9,9 +9,10 @@
 use super::Geometry;
 use super::geometry::quads;
 use crate::KernelError;
+use crate::families::contract::tiling::Units;
 use crate::families::emit::unsupported;
 use griffinfly_ir::loops::{Attention, AttentionVariant};
-use griffinfly_ir::target::Target;
+use griffinfly_ir::target::{NumericClass, Target};
 
 /// Rows, columns, invocations high and wide for software drivers, better ones first.
 const SOFTWARE: [[u32; 4]; 4] = [[16, 32, 4, 8], [8, 8, 8, 4], [4, 8, 4, 8], [4, 4, 4, 4]];
@@ -27,24 +28,42 @@ const LONG_CODE: u32 = 2450;
 /// # Errors
 /// No head, row or element, or heads too wide for the target's workgroup memory.
 pub fn choose(a: &Attention, target: &Target) -> Result<Geometry, KernelError> {
+    choose_among(a, target, &[NumericClass::F32])
+}
+
+/// As [`choose`], with leave to round operands to these numeric classes.
+///
+/// # Errors
+/// As [`choose`].
+pub fn choose_among(a: &Attention, target: &Target, classes: &[NumericClass]) -> Result<Geometry, KernelError> {
     let s = a.shape;
-    ranked(a, target, 1)?.into_iter().next().ok_or_else(|| {
+    ranked(a, target, classes, 1)?.into_iter().next().ok_or_else(|| {
         let bytes = target.max_workgroup_bytes;
         unsupported("attention", format!("heads of {} elements in {bytes} bytes of memory", s.width))
     })
 }
 
-/// Up to `most` geometries for a loop on a target, the default one first, then by estimated time. On software drivers there are few: what
+/// Up to `most` geometries of these numeric classes for a loop on a target, the default one first, then by estimated time. On software drivers there are few: what
 /// compiles slowly is not among them.
 ///
 /// # Errors
 /// No head, row or element.
-pub fn ranked(a: &Attention, target: &Target, most: usize) -> Result<Vec<Geometry>, KernelError> {
+pub fn ranked(
+    a: &Attention,
+    target: &Target,
+    classes: &[NumericClass],
+    most: usize,
+) -> Result<Vec<Geometry>, KernelError> {
     let s = a.shape;
     if s.of_scores().iter().chain([&s.width]).any(|n| *n == 0) {
         return Err(unsupported("attention", format!("empty extents {s:?}")));
     }
-    let mut fitting: Vec<Geometry> = Geometry::all().into_iter().filter(|g| g.fits(a, target)).collect();
+    // Without matrix units their kernels only show what they would do.
+    let has_units = |g: &Geometry| Units::of(target, g.class(a.variant)) != Units::Plain;
+    let may = |g: &Geometry| {
+        g.fits(a, target) && classes.contains(&g.class(a.variant)) && (!g.is_matrix || has_units(g))
+    };
+    let mut fitting: Vec<Geometry> = Geometry::all().into_iter().filter(may).collect();
     if target.is_hardware {
         fitting.sort_by_cached_key(|g| estimate(*g, a, target));
     } else {

@@ -4,10 +4,15 @@
 //! rows, and quadruples of elements: the `wide` neighbours of a row are split into [`Geometry::parts`] as far as there are more of
 //! them than quadruples; each part takes its share of the columns, and at the end the parts are added in order.
 //!
+//! In geometries for matrix units a subgroup owns 16 rows, two invocations a row, which take turns at quadruples of columns and of
+//! elements.
+//!
 //! Invariants: `high` divides rows and `wide` divides columns; what [`Geometry::fits`] accepts stays within the target.
 
+use crate::families::contract::tiling::{Units, matrix_stride};
+use crate::kir::MATRIX;
 use griffinfly_ir::loops::{Attention, AttentionVariant};
-use griffinfly_ir::target::Target;
+use griffinfly_ir::target::{NumericClass, Target};
 use std::fmt;
 
 /// A workgroup of `high` x `wide` invocations that owns `rows` rows and takes `columns` others at a time.
@@ -21,11 +26,16 @@ pub struct Geometry {
     pub high: u32,
     /// Invocations along the columns.
     pub wide: u32,
+    /// Whether products are those of 16x16 matrices of rounded operands.
+    pub is_matrix: bool,
 }
 
 impl fmt::Display for Geometry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}x{} by {}x{}", self.rows, self.columns, self.high, self.wide)
+        match self.is_matrix {
+            true => write!(f, "matrix {}x{}", self.rows, self.columns),
+            false => write!(f, "{}x{} by {}x{}", self.rows, self.columns, self.high, self.wide),
+        }
     }
 }
 
@@ -60,15 +70,53 @@ const TABLE: [[u32; 4]; 26] = [
     [4, 4, 4, 4],
 ];
 
+/// Rows and columns for matrix units.
+const MATRICES: [[u32; 2]; 10] = [
+    [16, 16],
+    [16, 32],
+    [16, 64],
+    [32, 32],
+    [32, 64],
+    [48, 32],
+    [48, 64],
+    [64, 32],
+    [64, 64],
+    [96, 32],
+];
+
+/// The numeric classes that kernels of a variant round to.
+pub(in crate::families) fn classes(variant: AttentionVariant) -> &'static [NumericClass] {
+    match variant {
+        AttentionVariant::Forward => &[NumericClass::F16],
+        AttentionVariant::GradQuery | AttentionVariant::GradKeyValue => &[NumericClass::Bf16],
+    }
+}
+
 impl Geometry {
     /// All geometries.
     #[must_use]
     pub fn all() -> Vec<Self> {
-        TABLE.map(|[rows, columns, high, wide]| Self::new(rows, columns, high, wide)).to_vec()
+        let plain = TABLE.map(|[rows, columns, high, wide]| Self::new(rows, columns, high, wide));
+        plain.into_iter().chain(MATRICES.map(|[rows, columns]| Self::of_matrices(rows, columns))).collect()
     }
 
     pub(super) const fn new(rows: u32, columns: u32, high: u32, wide: u32) -> Self {
-        Self { rows, columns, high, wide }
+        Self { rows, columns, high, wide, is_matrix: false }
+    }
+
+    const fn of_matrices(rows: u32, columns: u32) -> Self {
+        Self { rows, columns, high: rows, wide: 2, is_matrix: true }
+    }
+
+    /// The numeric class of the kernel. Probabilities, and what the forward pass knows, are of moderate size; gradients may be tiny,
+    /// which takes the range of bf16. The scores of the gradient kernels have two terms, so that probabilities come back as they were.
+    #[must_use]
+    pub const fn class(self, variant: AttentionVariant) -> NumericClass {
+        match (self.is_matrix, variant) {
+            (false, _) => NumericClass::F32,
+            (true, AttentionVariant::Forward) => NumericClass::F16,
+            (true, AttentionVariant::GradQuery | AttentionVariant::GradKeyValue) => NumericClass::Bf16,
+        }
     }
 
     /// Whether a target can run a loop this way.
@@ -76,7 +124,37 @@ impl Geometry {
     pub fn fits(self, a: &Attention, target: &Target) -> bool {
         let width = a.shape.width as u32;
         let invocations = target.max_invocations.min(target.max_workgroup_size[0]);
-        self.invocations() <= invocations && self.least_bytes(a.variant, width) <= target.max_workgroup_bytes
+        let bytes = match self.is_matrix {
+            true => self.matrix_bytes(a.variant, width, target),
+            false => self.least_bytes(a.variant, width),
+        };
+        self.invocations() <= invocations
+            && bytes <= target.max_workgroup_bytes
+            && target.numeric_classes.contains(&self.class(a.variant))
+            && (!self.is_matrix || width.is_multiple_of(MATRIX))
+    }
+
+    /// Bytes of workgroup memory of the kernels for matrix units.
+    fn matrix_bytes(self, variant: AttentionVariant, width: u32, target: &Target) -> u32 {
+        let (rows, columns) = (self.rows, self.columns);
+        let units = Units::of(target, self.class(variant));
+        // Arrays of terms: of what is owned, and of what is run over.
+        let (own, others, besides) = match variant {
+            AttentionVariant::Forward => (1, 2, 4 * (rows * 2 + rows / MATRIX)),
+            AttentionVariant::GradQuery => (3, 3, 0),
+            AttentionVariant::GradKeyValue => (3, 3, 8 * columns),
+        };
+        let quads = (own * rows + others * columns) * matrix_stride(width) + rows * matrix_stride(columns);
+        let scores = match units {
+            Units::Matrix(_) => 16 * rows * self.score_stride(),
+            Units::Plain => 0,
+        };
+        quads * units.quad_bytes() + scores + besides
+    }
+
+    /// Quadruples of the array through which the results of matrices leave, from a row to the next: rows four apart share banks.
+    pub(super) const fn score_stride(self) -> u32 {
+        self.columns / 4 + 2
     }
 
     /// Whether the values of a forward tile lie beside its keys instead of in their place.

@@ -12,24 +12,24 @@ use crate::kir::{Expr, Shared};
 use std::f32::consts::{LN_2, LOG2_E};
 
 /// Log-sum-exp (to the base 2, no lower than the least finite number) and delta of a query.
-type Statistics<'b> = [Expr<'b>; 2];
+pub(super) type Statistics<'b> = [Expr<'b>; 2];
 
 /// A query and a key, with the product of the gradient of the query's result and the key's value.
-struct Pair<'b> {
-    head: Expr<'b>,
-    query: Expr<'b>,
-    key: Expr<'b>,
-    score: Expr<'b>,
-    dp: Expr<'b>,
-    row: Statistics<'b>,
+pub(super) struct Pair<'b> {
+    pub(super) head: Expr<'b>,
+    pub(super) query: Expr<'b>,
+    pub(super) key: Expr<'b>,
+    pub(super) score: Expr<'b>,
+    pub(super) dp: Expr<'b>,
+    pub(super) row: Statistics<'b>,
 }
 
 /// The queries that a block of keys runs over: tile after tile of head after head of the group.
-struct Walk<'b> {
-    first_head: Expr<'b>,
-    start: Expr<'b>,
+pub(super) struct Walk<'b> {
+    pub(super) first_head: Expr<'b>,
+    pub(super) start: Expr<'b>,
     /// Tiles of a head, tiles in all.
-    tiles: [Expr<'b>; 2],
+    pub(super) tiles: [Expr<'b>; 2],
 }
 
 /// A block of queries: tiles of what it owns and of what it runs over, registers for the next of these.
@@ -62,7 +62,7 @@ struct KeyResult<'b> {
 }
 
 impl<'a, 'b> Frame<'a, 'b> {
-    fn statistics(
+    pub(super) fn statistics(
         &self,
         saved: &[View; 3],
         head: Expr<'b>,
@@ -75,12 +75,25 @@ impl<'a, 'b> Frame<'a, 'b> {
 
     /// Probability and gradient of the score of a pair; zeros for a pair that does not exist or is not seen.
     fn gradient(&self, pair: &Pair<'b>) -> Result<[Expr<'b>; 2], KernelError> {
+        let p = self.probability(pair)?;
+        Ok([p, self.score_gradient(pair, p)])
+    }
+
+    /// Probability of a pair.
+    pub(super) fn probability(&self, pair: &Pair<'b>) -> Result<Expr<'b>, KernelError> {
         let score = self.score(pair.score, pair.head, (pair.query, pair.key))?;
+        Ok(self.pair_exists(pair).select((score - pair.row[0]).exp2(), 0.0_f32))
+    }
+
+    /// Gradient of the score of a pair.
+    pub(super) fn score_gradient(&self, pair: &Pair<'b>, p: Expr<'b>) -> Expr<'b> {
+        // Statistics of a query that does not exist are those of another one, and a product of zero with infinity is NaN.
+        self.pair_exists(pair).select(p * (pair.dp - pair.row[1]), 0.0_f32)
+    }
+
+    fn pair_exists(&self, pair: &Pair<'b>) -> Expr<'b> {
         let exists = pair.query.lt(self.queries) & pair.key.lt(self.keys);
-        let seen = self.sees(pair.query, pair.key).map_or(exists, |sees| exists & sees);
-        let p = (score - pair.row[0]).exp2();
-        let ds = p * (pair.dp - pair.row[1]);
-        Ok([seen.select(p, 0.0_f32), seen.select(ds, 0.0_f32)])
+        self.sees(pair.query, pair.key).map_or(exists, |sees| exists & sees)
     }
 
     pub(super) fn grad_query(&self, saved: &'a [View; 3]) -> Result<(), KernelError> {
@@ -133,7 +146,7 @@ impl<'a, 'b> Frame<'a, 'b> {
     }
 
     /// Puts down two tiles and fetches those after them.
-    fn refill(
+    pub(super) fn refill(
         &self,
         tiles: [Tile<'a, 'b>; 2],
         next: &[Registers<'b>; 2],
@@ -216,7 +229,7 @@ impl<'a, 'b> Frame<'a, 'b> {
         self.refill(others, &block.next, [soon, later])
     }
 
-    fn walk(&self) -> Walk<'b> {
+    pub(super) fn walk(&self) -> Walk<'b> {
         let (g, group) = (self.geometry, self.a.shape.group() as u32);
         let (start, end) = self.seeing();
         let most = self.a.shape.queries.div_ceil(g.columns as usize) as u32;
@@ -226,7 +239,7 @@ impl<'a, 'b> Frame<'a, 'b> {
     }
 
     /// The queries of a tile, or of the last one.
-    fn queries_of(&self, walk: &Walk<'b>, number: Expr<'b>) -> Rows<'b> {
+    pub(super) fn queries_of(&self, walk: &Walk<'b>, number: Expr<'b>) -> Rows<'b> {
         let end = self.queries;
         if self.a.shape.group() == 1 {
             return Rows { head: self.head, first: walk.start + number * self.geometry.columns, end };

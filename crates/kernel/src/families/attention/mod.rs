@@ -16,6 +16,7 @@
 //! | `tile`, `product` | tiles in workgroup memory; scores, weights and sums of an invocation |
 //! | `mask` | which pairs are seen, and their bias |
 //! | `forward`, `gradient` | the kernels |
+//! | `matrix` | the same for matrix units: forward and gradients from rounded operands |
 //!
 //! Invariants: tiles come in order and parts are added in order, so sums have a fixed order; rows past the end are zero and
 //! are never stored; what a query does not see has probability 0 by selection.
@@ -25,23 +26,26 @@ mod forward;
 mod geometry;
 mod gradient;
 mod mask;
+mod matrix;
 mod product;
 mod tile;
 
 #[cfg(test)]
 mod tests;
 
-pub use choose::{choose, ranked};
+pub use choose::{choose, choose_among, ranked};
 pub use geometry::Geometry;
+pub(super) use geometry::classes;
 
 use super::contract::point::{Buffers, Sight};
+use super::contract::tiling::Units;
 use super::contract::view::View;
 use super::emit::{Draft, decompose, fold_groups, unsupported};
 use super::{Instance, Realisation};
 use crate::KernelError;
 use crate::kir::{Builder, Expr};
 use griffinfly_ir::loops::{Attention, AttentionVariant, Body, Loop, LoopKind};
-use griffinfly_ir::target::Target;
+use griffinfly_ir::target::{NumericClass, Target};
 use griffinfly_ir::types::DType;
 
 /// The group of axes along which elements of a head lie.
@@ -54,6 +58,26 @@ const WIDTH: usize = 2;
 pub fn realise(l: &Loop, target: &Target) -> Result<Realisation, KernelError> {
     let a = attention(l)?;
     realise_with(l, target, choose(a, target)?)
+}
+
+/// As [`realise`], by the best geometry of these numeric classes.
+///
+/// # Errors
+/// As [`realise`].
+pub fn realise_among(
+    l: &Loop,
+    target: &Target,
+    classes: &[NumericClass],
+) -> Result<Realisation, KernelError> {
+    let a = attention(l)?;
+    realise_with(l, target, choose_among(a, target, classes)?)
+}
+
+/// The geometry that a text names, if its kernel for a loop is of one of these numeric classes.
+#[must_use]
+pub fn parse(l: &Loop, text: &str, classes: &[NumericClass]) -> Option<Geometry> {
+    let a = attention(l).ok()?;
+    Geometry::all().into_iter().find(|g| g.to_string() == text && classes.contains(&g.class(a.variant)))
 }
 
 fn attention(l: &Loop) -> Result<&Attention, KernelError> {
@@ -144,6 +168,8 @@ struct Frame<'a, 'b> {
     a: &'a Attention,
     geometry: Geometry,
     is_hardware: bool,
+    /// What multiplies matrices, in geometries of them.
+    units: Units,
     /// Most turns of a loop that are written out.
     written_out: u32,
     /// Whether the values of a forward tile lie beside its keys.
@@ -182,6 +208,7 @@ fn instance(
     let blocks = rows.div_ceil(geometry.rows as usize);
     let total = (s.batch * heads * blocks) as u64;
     let views = Views::new(l, a, results);
+    let class = geometry.class(a.variant);
     let b = Builder::new(name.clone(), [geometry.invocations(), 1, 1]);
     let [queries, keys, heads_word, blocks_word, total_word] =
         ["queries", "keys", "heads", "blocks", "total"].map(|name| b.param(name));
@@ -201,6 +228,7 @@ fn instance(
             a,
             geometry,
             is_hardware: target.is_hardware,
+            units: Units::of(target, class),
             written_out: written_out(geometry, a, target),
             has_both: geometry.has_both(s.width as u32, target),
             views: &views,
@@ -211,10 +239,13 @@ fn instance(
             first: (block * geometry.rows).named("first"),
             place: place(&b, geometry, target.is_hardware),
         };
-        outcome = match (a.variant, &views.saved) {
-            (AttentionVariant::GradKeyValue, Some(saved)) => frame.grad_key_value(saved),
-            (_, Some(saved)) => frame.grad_query(saved),
-            (_, None) => frame.forward(),
+        outcome = match (a.variant, &views.saved, geometry.is_matrix) {
+            (AttentionVariant::GradKeyValue, Some(saved), false) => frame.grad_key_value(saved),
+            (AttentionVariant::GradKeyValue, Some(saved), true) => frame.matrix_grad_key_value(saved),
+            (_, Some(saved), false) => frame.grad_query(saved),
+            (_, Some(saved), true) => frame.matrix_grad_query(saved),
+            (_, None, false) => frame.forward(),
+            (_, None, true) => frame.matrix_forward(),
         };
     });
     outcome?;
@@ -224,7 +255,8 @@ fn instance(
         .chain([total as u32])
         .collect();
     let groups = fold_groups(total, target)?;
-    Draft { name, bindings: buffers.slots(), parameters, groups }.finish(b, target)
+    let draft = Draft { name, bindings: buffers.slots(), parameters, groups };
+    Ok(Instance { numeric: class, ..draft.finish(b, target)? })
 }
 
 /// How many turns of a loop are written out: on hardware straight code schedules best as long as it stays in the instruction
@@ -241,7 +273,7 @@ fn written_out(g: Geometry, a: &Attention, target: &Target) -> u32 {
 /// apart share them: then 128-bit reads of a tile take two passes instead of four.
 fn place(b: &Builder, g: Geometry, is_hardware: bool) -> (Expr<'_>, Expr<'_>) {
     let lane = b.local_index();
-    if !is_hardware || !g.high.is_multiple_of(4) || !g.wide.is_multiple_of(8) {
+    if g.is_matrix || !is_hardware || !g.high.is_multiple_of(4) || !g.wide.is_multiple_of(8) {
         return ((lane / g.wide).named("y"), (lane % g.wide).named("x"));
     }
     let (subgroup, across) = (lane / 32, g.wide / 8);

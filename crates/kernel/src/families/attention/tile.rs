@@ -6,9 +6,11 @@
 use super::geometry::{quads, stride};
 use super::{Frame, sight};
 use crate::KernelError;
-use crate::families::contract::point;
+use crate::families::contract::tiling::{Units, matrix_stride};
 use crate::families::contract::view::View;
+use crate::families::contract::{point, rounding};
 use crate::kir::{Expr, Shared, Type, Var};
+use griffinfly_ir::target::NumericClass;
 
 /// Most quadruples of a tile that an invocation keeps in registers.
 const MOST_REGISTERS: u32 = 16;
@@ -25,6 +27,8 @@ pub(super) struct Rows<'b> {
 #[derive(Clone, Copy)]
 pub(super) struct Tile<'a, 'b> {
     pub(super) shared: Shared<'b>,
+    /// Arrays of the terms of rounded elements, where the tile is of such.
+    pub(super) terms: Option<Terms<'b>>,
     /// Rows.
     count: u32,
     view: &'a View,
@@ -32,10 +36,30 @@ pub(super) struct Tile<'a, 'b> {
     factor: Option<f32>,
 }
 
+/// A tile of rounded elements.
+#[derive(Clone, Copy)]
+pub(super) struct Terms<'b> {
+    /// Second terms; the first ones are the tile's own array.
+    pub(super) rest: Option<Shared<'b>>,
+    pub(super) class: NumericClass,
+}
+
 impl<'a, 'b> Tile<'a, 'b> {
     /// The same place for other rows.
     pub(super) fn of(self, view: &'a View) -> Self {
         Tile { view, factor: None, ..self }
+    }
+}
+
+impl<'b> Tile<'_, 'b> {
+    /// The arrays of its terms, the largest terms first.
+    pub(super) fn arrays(self) -> impl Iterator<Item = Shared<'b>> {
+        [Some(self.shared), self.terms.and_then(|terms| terms.rest)].into_iter().flatten()
+    }
+
+    /// How its elements are rounded.
+    pub(super) fn class(self) -> NumericClass {
+        self.terms.map_or(NumericClass::F32, |terms| terms.class)
     }
 }
 
@@ -55,7 +79,39 @@ impl<'a, 'b> Frame<'a, 'b> {
         (view, factor): (&'a View, Option<f32>),
     ) -> Tile<'a, 'b> {
         let shared = self.b.shared(name, Type::F32X4, count * stride(self.width()));
-        Tile { shared, count, view, factor }
+        Tile { shared, terms: None, count, view, factor }
+    }
+
+    /// A tile of so many rows of elements rounded to terms of a class.
+    pub(super) fn rounded_tile(
+        &self,
+        (name, class): (&str, NumericClass),
+        count: u32,
+        (view, factor): (&'a View, Option<f32>),
+    ) -> Tile<'a, 'b> {
+        let array = |name: &str| self.rounded_array(name, count * matrix_stride(self.width()));
+        let rest = (class.terms() == 2).then(|| array(&format!("{name}_rest")));
+        Tile { shared: array(name), terms: Some(Terms { rest, class }), count, view, factor }
+    }
+
+    /// An array of quadruples of rounded elements.
+    pub(super) fn rounded_array(&self, name: &str, quads: u32) -> Shared<'b> {
+        match self.units {
+            Units::Matrix(format) => self.b.shared_half(name, format, quads),
+            Units::Plain => self.b.shared(name, Type::F32X4, quads),
+        }
+    }
+
+    /// Puts down a quadruple of a tile.
+    fn lay(&self, tile: Tile<'a, 'b>, [row, quad]: [Expr<'b>; 2], value: Expr<'b>) {
+        let Some(Terms { rest, class }) = tile.terms else {
+            return tile.shared.store(row * stride(self.width()) + quad, value);
+        };
+        let place = row * matrix_stride(self.width()) + quad;
+        let arrays = [Some(tile.shared), rest].into_iter().flatten();
+        for (array, term) in arrays.zip(rounding::terms(self.b, value, class, self.units)) {
+            array.store(place, term);
+        }
     }
 
     /// Fills tiles; on hardware all loads are under way before the first is waited for.
@@ -122,10 +178,9 @@ impl<'a, 'b> Frame<'a, 'b> {
     ) -> Result<(), KernelError> {
         let (b, per_row, step) = (self.b, quads(self.width()), self.geometry.invocations());
         let (total, turns, lane) = (tile.count * per_row, self.turns(tile), b.local_index());
-        let place = |[row, quad]: [Expr<'b>; 2]| row * stride(self.width()) + quad;
         if let Some(registers) = registers {
             for (turn, register) in (0..).zip(registers) {
-                let store = || tile.shared.store(place(self.spot(turn, None)), register.get());
+                let store = || self.lay(tile, self.spot(turn, None), register.get());
                 if (turn + 1) * step <= total {
                     store()
                 } else {
@@ -138,7 +193,7 @@ impl<'a, 'b> Frame<'a, 'b> {
         let mut one = |number: Expr<'b>| {
             let spot = [number / per_row, number % per_row];
             let value = self.element(tile, rows, (spot[0], spot[1]));
-            outcome = outcome.clone().and(value.map(|value| tile.shared.store(place(spot), value)));
+            outcome = outcome.clone().and(value.map(|value| self.lay(tile, spot, value)));
         };
         if turns > self.written_out {
             b.for_("s", (lane, total), step, one);

@@ -34,11 +34,11 @@ mod matrix_stage;
 pub(super) mod point;
 mod problem;
 mod reduce;
-mod rounding;
+pub(super) mod rounding;
 mod slices;
 mod stage;
 mod tile;
-mod tiling;
+pub(super) mod tiling;
 pub(super) mod view;
 
 #[cfg(test)]

@@ -29,7 +29,12 @@ const F16_SMALL: u32 = 0x3880_0000;
 const F16_OVER: u32 = 0x4780_0000;
 
 /// The terms of four operands, the largest first.
-pub(super) fn terms<'b>(b: &'b Builder, value: Expr<'b>, class: NumericClass, units: Units) -> Vec<Expr<'b>> {
+pub(in crate::families) fn terms<'b>(
+    b: &'b Builder,
+    value: Expr<'b>,
+    class: NumericClass,
+    units: Units,
+) -> Vec<Expr<'b>> {
     let mut rest = value;
     let mut terms = Vec::new();
     for _ in 1..class.terms() {

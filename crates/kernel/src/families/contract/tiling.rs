@@ -337,13 +337,13 @@ impl Tiling {
 
 /// Quadruples from one line of `length` elements to the next in an array that matrices are read from: 16 bytes more than a line,
 /// so that the lines of a matrix lie in different banks.
-pub(super) const fn matrix_stride(length: u32) -> u32 {
+pub(in crate::families) const fn matrix_stride(length: u32) -> u32 {
     length / 4 + 2
 }
 
 /// What multiplies matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Units {
+pub(in crate::families) enum Units {
     /// Matrix units, from arrays of half precision.
     Matrix(HalfFormat),
     /// Ordinary arithmetic, from arrays of rounded f32.
@@ -352,12 +352,12 @@ pub(super) enum Units {
 
 impl Units {
     /// Those of a target for a class.
-    pub(super) fn of(target: &Target, class: NumericClass) -> Self {
+    pub(in crate::families) fn of(target: &Target, class: NumericClass) -> Self {
         class.format().filter(|f| target.matrix_formats.contains(f)).map_or(Units::Plain, Units::Matrix)
     }
 
     /// Bytes of a quadruple of terms.
-    const fn quad_bytes(self) -> u32 {
+    pub(in crate::families) const fn quad_bytes(self) -> u32 {
         match self {
             Units::Matrix(_) => 8,
             Units::Plain => 16,

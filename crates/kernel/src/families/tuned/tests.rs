@@ -137,7 +137,7 @@ fn attention_has_keys_and_ranked_geometries() {
     };
     assert_eq!(attention_key(&a), "attention GradQuery b2 h9/3 128x96 w64 causal window32 bias");
     let target = hardware();
-    let ranked = attention::ranked(&a, &target, 8).unwrap();
+    let ranked = attention::ranked(&a, &target, &[NumericClass::F32], 8).unwrap();
     assert_eq!(ranked.len(), 8);
     assert_eq!(ranked[0], attention::choose(&a, &target).unwrap());
 }
