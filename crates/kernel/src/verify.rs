@@ -16,7 +16,7 @@ mod tests;
 pub use iterations::most_iterations;
 
 use crate::KernelError;
-use crate::kir::{Access, BlockId, ExprKind, Kernel, Stmt, Uniformity};
+use crate::kir::{Access, BlockId, Claim, ExprKind, Kernel, Stmt, Uniformity};
 
 /// What a target allows one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -131,6 +131,9 @@ pub enum Divergence {
     /// An `if` whose claim is visibly false.
     #[error("an `if` marked uniform whose condition depends on the invocation")]
     FalseClaim,
+    /// An `if` that subgroups take as they like.
+    #[error("an `if` that is marked uniform within subgroups only")]
+    SubgroupIf,
     /// A `for` whose bounds differ.
     #[error("a `for` whose bounds depend on the invocation")]
     VaryingLoop,
@@ -219,11 +222,19 @@ fn check_limits(kernel: &Kernel, limits: &KernelLimits, faults: &mut Vec<Fault>)
 #[derive(Clone, Copy, Default)]
 struct Context {
     in_loop: bool,
+    /// Why not all invocations of the workgroup need to be here, of a subgroup.
     divergence: Option<Divergence>,
+    in_subgroup: Option<Divergence>,
 }
 
 impl Context {
     fn under(self, divergence: Option<Divergence>) -> Self {
+        let in_subgroup = self.in_subgroup.or(divergence);
+        Self { divergence: self.divergence.or(divergence), in_subgroup, ..self }
+    }
+
+    /// In a branch that whole subgroups take.
+    fn by_subgroup(self, divergence: Option<Divergence>) -> Self {
         Self { divergence: self.divergence.or(divergence), ..self }
     }
 }
@@ -257,7 +268,11 @@ impl Walk<'_> {
                 }
             }
             Stmt::If { condition, uniform, accept, reject } => {
-                let inner = context.under(self.branch_divergence(condition.index(), uniform));
+                let divergence = self.branch_divergence(condition.index(), uniform);
+                let inner = match uniform {
+                    Claim::Subgroup => context.by_subgroup(divergence),
+                    Claim::Nobody | Claim::Workgroup => context.under(divergence),
+                };
                 self.block(accept, inner);
                 if let Some(reject) = reject {
                     self.block(reject, inner);
@@ -272,18 +287,17 @@ impl Walk<'_> {
             Stmt::Break if !context.in_loop => self.faults.push(Fault::StrayBreak),
             Stmt::Break => {}
             Stmt::DeclareMatrix(_) | Stmt::ClearMatrix(_) => {}
-            Stmt::Barrier
-            | Stmt::SubgroupBarrier
-            | Stmt::Fence
+            Stmt::Barrier | Stmt::Fence => self.arrives(context.divergence),
+            Stmt::SubgroupBarrier
             | Stmt::LoadMatrix(..)
             | Stmt::MultiplyAdd { .. }
             | Stmt::AddMatrix(..)
-            | Stmt::StoreMatrix(..) => {
-                if let Some(inside) = context.divergence {
-                    self.faults.push(Fault::DivergentBarrier { inside });
-                }
-            }
+            | Stmt::StoreMatrix(..) => self.arrives(context.in_subgroup),
         }
+    }
+
+    fn arrives(&mut self, divergence: Option<Divergence>) {
+        self.faults.extend(divergence.map(|inside| Fault::DivergentBarrier { inside }));
     }
 
     fn repeated(&mut self, body: BlockId, context: Context) {
@@ -291,12 +305,13 @@ impl Walk<'_> {
         self.block(body, Context { in_loop: true, ..context.under(varying) });
     }
 
-    fn branch_divergence(&self, condition: usize, uniform: bool) -> Option<Divergence> {
+    fn branch_divergence(&self, condition: usize, uniform: Claim) -> Option<Divergence> {
         let varying = self.kernel.exprs[condition].uniformity == Uniformity::Varying;
         match (uniform, varying) {
-            (true, false) => None,
-            (true, true) => Some(Divergence::FalseClaim),
-            (false, _) => Some(Divergence::UnmarkedIf),
+            (Claim::Workgroup, false) => None,
+            (Claim::Workgroup, true) => Some(Divergence::FalseClaim),
+            (Claim::Subgroup, _) => Some(Divergence::SubgroupIf),
+            (Claim::Nobody, _) => Some(Divergence::UnmarkedIf),
         }
     }
 

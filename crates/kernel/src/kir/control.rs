@@ -3,7 +3,7 @@
 use super::build::Builder;
 use super::expr::{ExprKind, Literal, Uniformity};
 use super::handle::{Buffer, Expr, Var};
-use super::kernel::{Block, BlockId, Counter, CounterId, Stmt, VarId, Variable};
+use super::kernel::{Block, BlockId, Claim, Counter, CounterId, Stmt, VarId, Variable};
 use super::operand::Operand;
 use super::types::Type;
 
@@ -27,33 +27,40 @@ impl Builder {
     /// Runs `body` where `condition` holds; a constant condition leaves no branch.
     #[track_caller]
     pub fn if_(&self, condition: Expr<'_>, body: impl FnOnce()) {
-        self.branch(condition, false, body, None::<fn()>);
+        self.branch(condition, Claim::Nobody, body, None::<fn()>);
     }
 
     /// Runs one of two bodies.
     #[track_caller]
     pub fn if_else(&self, condition: Expr<'_>, accept: impl FnOnce(), reject: impl FnOnce()) {
-        self.branch(condition, false, accept, Some(reject));
+        self.branch(condition, Claim::Nobody, accept, Some(reject));
     }
 
     /// As [`Builder::if_`], with the claim that the condition is the same in all invocations of a workgroup, which
     /// allows barriers inside.
     #[track_caller]
     pub fn if_uniform(&self, condition: Expr<'_>, body: impl FnOnce()) {
-        self.branch(condition, true, body, None::<fn()>);
+        self.branch(condition, Claim::Workgroup, body, None::<fn()>);
     }
 
     /// As [`Builder::if_else`], with the claim of [`Builder::if_uniform`].
     #[track_caller]
     pub fn if_uniform_else(&self, condition: Expr<'_>, accept: impl FnOnce(), reject: impl FnOnce()) {
-        self.branch(condition, true, accept, Some(reject));
+        self.branch(condition, Claim::Workgroup, accept, Some(reject));
+    }
+
+    /// As [`Builder::if_`], with the claim that the condition is the same in all invocations of a subgroup, which allows matrices and
+    /// barriers of subgroups inside. Only for kernels with matrices, where subgroups are known to be whole.
+    #[track_caller]
+    pub fn if_subgroup_uniform(&self, condition: Expr<'_>, body: impl FnOnce()) {
+        self.branch(condition, Claim::Subgroup, body, None::<fn()>);
     }
 
     #[track_caller]
     fn branch(
         &self,
         condition: Expr<'_>,
-        uniform: bool,
+        uniform: Claim,
         accept: impl FnOnce(),
         reject: Option<impl FnOnce()>,
     ) {
@@ -127,14 +134,15 @@ impl Builder {
     /// Leaves the innermost loop where `condition` holds.
     #[track_caller]
     pub fn break_if(&self, condition: Expr<'_>) {
-        let uniform = self.state.borrow().kernel.expr(condition.id).uniformity == Uniformity::Uniform;
+        let is_uniform = self.state.borrow().kernel.expr(condition.id).uniformity == Uniformity::Uniform;
+        let uniform = if is_uniform { Claim::Workgroup } else { Claim::Nobody };
         self.branch(condition, uniform, || self.break_(), None::<fn()>);
     }
 
     /// Leaves the innermost loop where `condition` holds, with the claim of [`Builder::if_uniform`].
     #[track_caller]
     pub fn break_if_uniform(&self, condition: Expr<'_>) {
-        self.branch(condition, true, || self.break_(), None::<fn()>);
+        self.branch(condition, Claim::Workgroup, || self.break_(), None::<fn()>);
     }
 
     /// Waits for all invocations of the workgroup and makes their workgroup memory visible to each other.

@@ -131,6 +131,17 @@ pub struct MatrixPlace {
     pub order: Order,
 }
 
+/// For whom the generator claims that a condition is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Claim {
+    /// For nobody.
+    Nobody,
+    /// For the invocations of each subgroup: barriers of subgroups and matrices may stand in the branches.
+    Subgroup,
+    /// For the invocations of the workgroup: all barriers may.
+    Workgroup,
+}
+
 /// A named register.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Variable {
@@ -170,8 +181,8 @@ pub enum Stmt {
     If {
         /// Truth value.
         condition: ExprId,
-        /// Claim that all invocations of a workgroup take the same side.
-        uniform: bool,
+        /// Who is claimed to take the same side.
+        uniform: Claim,
         /// Block run when true.
         accept: BlockId,
         /// Block run when false.

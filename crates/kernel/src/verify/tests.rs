@@ -87,6 +87,21 @@ fn barriers_need_uniform_branches() {
 }
 
 #[test]
+fn subgroups_wait_alone_in_branches_of_their_own() {
+    let b = Builder::new("apart", [64, 1, 1]);
+    b.if_subgroup_uniform((b.local_index() / 32).lt(1), || b.subgroup_barrier());
+    assert_eq!(faults_of(b), []);
+    let b = Builder::new("together", [64, 1, 1]);
+    b.if_subgroup_uniform((b.local_index() / 32).lt(1), || b.barrier());
+    assert_eq!(faults_of(b), divergent(Divergence::SubgroupIf));
+    let b = Builder::new("inside", [64, 1, 1]);
+    b.if_(b.local_index().lt(1), || {
+        b.if_subgroup_uniform((b.local_index() / 32).lt(1), || b.subgroup_barrier());
+    });
+    assert_eq!(faults_of(b), divergent(Divergence::UnmarkedIf));
+}
+
+#[test]
 fn barriers_need_uniform_loops() {
     let b = Builder::new("for", [64, 1, 1]);
     b.for_("i", (0, b.param("n")), 1, |_| b.barrier());

@@ -1,9 +1,14 @@
 //! The default geometries on a large device.
 
-use super::choose;
+use super::{Geometry, choose, realise_with};
+use crate::{print, spirv};
 use griffinfly_ir::attr::F32;
+use griffinfly_ir::autodiff::gradients;
+use griffinfly_ir::graph::Graph;
 use griffinfly_ir::loops::{Attention, AttentionMask, AttentionShape, AttentionVariant, Body};
-use griffinfly_ir::target::Target;
+use griffinfly_ir::loops::LoopKind;
+use griffinfly_ir::ops::{AttentionOptions, Lowering};
+use griffinfly_ir::target::{HalfFormat, Target};
 
 /// An NVIDIA H200 as far as the choice looks at it.
 fn large() -> Target {
@@ -47,4 +52,32 @@ fn long_sequences_get_large_blocks_and_short_ones_many() {
     assert_eq!(middle, ["32x64 by 8x16", "32x64 by 8x16", "32x64 by 8x16"]);
     let cross = choices([15, 5, 50, 16, 64], full);
     assert_eq!(cross, ["8x32 by 8x16", "8x32 by 8x16", "4x64 by 4x32"]);
+}
+
+/// What no driver here runs: every kernel with matrices of half precision as a module, within its memory.
+#[test]
+fn kernels_for_matrix_units_are_modules() {
+    let target = Target { matrix_formats: vec![HalfFormat::F16, HalfFormat::Bf16], ..large() };
+    let mut g = Graph::new();
+    let [q, k, v] = ["q", "k", "v"].map(|name| g.input(name, [1, 100, 6, 64]));
+    let y = g.scaled_dot_product_attention(q, k, v, &AttentionOptions::default());
+    let loss = g.mean_all(y);
+    gradients(&mut g, loss, &[q, k, v]).unwrap();
+    let mut count = 0;
+    for id in g.ids() {
+        let Lowering::Loop(l) = g.lowering(id) else { continue };
+        let LoopKind::Attention(a) = &l.kind else { continue };
+        for geometry in Geometry::all().into_iter().filter(|geometry| geometry.is_matrix) {
+            if !geometry.fits(a, &target) {
+                continue;
+            }
+            let dispatch = realise_with(&l, &target, geometry).unwrap().dispatches.remove(0);
+            assert_eq!(dispatch.numeric, geometry.class(a.variant));
+            let text = print::wgsl(&dispatch.kernel, &print::PrintOptions::default());
+            spirv::compile(&text, print::ENTRY)
+                .unwrap_or_else(|error| panic!("{geometry} {:?}: {error}\n{text}", a.variant));
+            count += 1;
+        }
+    }
+    assert!(count > 15, "{count}");
 }

@@ -77,7 +77,7 @@ impl<'a, 'b> Frame<'a, 'b> {
         let scores = self.strip_scores(&products, from)?;
         let most = scores.iter().copied().reduce(|x, y| x.native_max(y)).unwrap_or(s.reference.get());
         let is_over = self.any(s.flags, (from - block.start) / step + 1, most.gt(s.reference.get() + SLACK));
-        b.if_uniform(is_over, || {
+        let body = || {
             let neighbour = self.neighbour(s.exchange, most);
             let old = s.reference.get();
             let reference = old.native_max(most).native_max(neighbour);
@@ -85,7 +85,11 @@ impl<'a, 'b> Frame<'a, 'b> {
             s.reference.set(reference);
             s.total.set(s.total.get() * factor);
             b.if_uniform(from.differs(block.start), || self.rescale(block.strips, &block.sums, factor));
-        });
+        };
+        match self.units {
+            Units::Matrix(_) => b.if_subgroup_uniform(is_over, body),
+            Units::Plain => b.if_uniform(is_over, body),
+        }
         let weights: Vec<Expr<'b>> =
             scores.iter().map(|score| (*score - s.reference.get()).exp2()).collect();
         s.total.set(weights.iter().fold(s.total.get(), |sum, weight| sum + *weight));
