@@ -135,7 +135,7 @@ fn compare(device: &dyn Device, l: &Loop, a: &Attention, (name, options): (&str,
     let mut rows: Vec<(f64, String)> = Vec::new();
     for (geometry, (group_count, executor)) in all.iter().zip(&mut executors) {
         let times =
-            single::times(device, executor.as_mut(), (ONCE, Duration::from_millis(15), options.rounds));
+            single::times(device, executor.as_mut(), (ONCE, Duration::from_millis(200), options.rounds));
         let found = results(executor.as_mut(), l);
         let error = distance(reference.get_or_insert_with(|| found.clone()), &found);
         let micros = times.dispatches.iter().sum::<f64>() / 1000.0;

@@ -140,7 +140,7 @@ impl Geometry {
         let units = Units::of(target, self.class(variant));
         // Arrays of terms: of what is owned, and of what is run over.
         let (own, others, besides) = match variant {
-            AttentionVariant::Forward => (1, 2, 4 * (rows * 2 + rows / MATRIX)),
+            AttentionVariant::Forward => (1, 2, 4 * (rows * 2 + self.flag_count())),
             AttentionVariant::GradQuery => (3, 3, 0),
             AttentionVariant::GradKeyValue => (3, 3, 8 * columns),
         };
@@ -150,6 +150,12 @@ impl Geometry {
             Units::Plain => 0,
         };
         quads * units.quad_bytes() + scores + besides
+    }
+
+    /// Flags of strips: whole quadruples, since drivers lay arrays out one behind the other and matrices are read from places that are
+    /// multiples of 16 bytes.
+    pub(super) const fn flag_count(self) -> u32 {
+        (self.rows / MATRIX).next_multiple_of(4)
     }
 
     /// Quadruples of the array through which the results of matrices leave, from a row to the next: rows four apart share banks.

@@ -48,7 +48,7 @@ impl<'a, 'b> Frame<'a, 'b> {
         let strips = self.strips(class);
         let softmax = Softmax {
             exchange: b.shared("exchange", Type::F32, g.invocations()),
-            flags: b.shared("flags", Type::U32, g.rows / MATRIX),
+            flags: b.shared("flags", Type::U32, g.flag_count()),
             reference: b.var("reference", f32::MIN),
             total: b.var("total", 0.0_f32),
         };
