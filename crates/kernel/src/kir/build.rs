@@ -252,7 +252,9 @@ impl Builder {
             UnaryOp::Neg | UnaryOp::Abs => matches!(ty.scalar, Scalar::F32 | Scalar::I32),
             UnaryOp::Not => ty.is_bool(),
             UnaryOp::BitNot => ty.is_integer(),
-            UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Round | UnaryOp::Trunc => ty.scalar == Scalar::F32,
+            UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Round | UnaryOp::Trunc | UnaryOp::Exp2 => {
+                ty.scalar == Scalar::F32
+            }
         };
         self.check(fits, || format!("{op:?}({ty})"));
         match (op, value.literal()) {

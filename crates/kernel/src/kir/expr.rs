@@ -103,6 +103,8 @@ pub enum UnaryOp {
     Round,
     /// Towards zero.
     Trunc,
+    /// The driver's `2^x`.
+    Exp2,
 }
 
 /// Operations on two values, lane by lane.

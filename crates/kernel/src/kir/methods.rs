@@ -61,6 +61,8 @@ unary_methods! {
     round Round;
     /// Towards zero.
     trunc Trunc;
+    /// The driver's `2^x`: a few units in the last place, fewer digits far from 0. For values that are rounded further.
+    native_exp2 Exp2;
 }
 
 macro_rules! function_methods {

@@ -116,6 +116,7 @@ fn unary(op: UnaryOp) -> &'static str {
         UnaryOp::Ceil => "ceil",
         UnaryOp::Round => "round",
         UnaryOp::Trunc => "trunc",
+        UnaryOp::Exp2 => "exp2",
     }
 }
 

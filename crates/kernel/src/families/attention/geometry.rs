@@ -71,7 +71,7 @@ const TABLE: [[u32; 4]; 26] = [
 ];
 
 /// Rows and columns for matrix units.
-const MATRICES: [[u32; 2]; 10] = [
+const MATRICES: [[u32; 2]; 12] = [
     [16, 16],
     [16, 32],
     [16, 64],
@@ -82,7 +82,18 @@ const MATRICES: [[u32; 2]; 10] = [
     [64, 32],
     [64, 64],
     [96, 32],
+    [96, 64],
+    [128, 32],
 ];
+
+/// Places in the array of rounded quadruples.
+#[derive(Clone, Copy)]
+pub(super) struct Halves {
+    pub(super) own: [u32; 2],
+    pub(super) others: [u32; 2],
+    pub(super) weights: u32,
+    pub(super) length: u32,
+}
 
 /// The numeric classes that kernels of a variant round to.
 pub(in crate::families) fn classes(variant: AttentionVariant) -> &'static [NumericClass] {
@@ -136,20 +147,37 @@ impl Geometry {
 
     /// Bytes of workgroup memory of the kernels for matrix units.
     fn matrix_bytes(self, variant: AttentionVariant, width: u32, target: &Target) -> u32 {
-        let (rows, columns) = (self.rows, self.columns);
         let units = Units::of(target, self.class(variant));
-        // Arrays of terms: of what is owned, and of what is run over.
-        let (own, others, besides) = match variant {
-            AttentionVariant::Forward => (1, 2, 4 * (rows * 2 + self.flag_count())),
-            AttentionVariant::GradQuery => (3, 3, 0),
-            AttentionVariant::GradKeyValue => (3, 3, 8 * columns),
+        let besides = match variant {
+            AttentionVariant::Forward => 4 * (self.rows * 2 + self.flag_count()),
+            AttentionVariant::GradQuery => 0,
+            AttentionVariant::GradKeyValue => 8 * self.columns,
         };
-        let quads = (own * rows + others * columns) * matrix_stride(width) + rows * matrix_stride(columns);
         let scores = match units {
-            Units::Matrix(_) => 16 * rows * self.score_stride(),
+            Units::Matrix(_) => 16 * self.rows * self.score_stride(),
             Units::Plain => 0,
         };
-        quads * units.quad_bytes() + scores + besides
+        self.halves(variant, width, units).length * units.quad_bytes() + scores + besides
+    }
+
+    /// Where terms lie. What is owned becomes matrices, tile by tile, before anything else is put down; without such units it stays.
+    pub(super) fn halves(self, variant: AttentionVariant, width: u32, units: Units) -> Halves {
+        // Terms of what is owned, of what is run over.
+        let (own, others): (&[u32], [u32; 2]) = match variant {
+            AttentionVariant::Forward => (&[1], [1, 1]),
+            AttentionVariant::GradQuery | AttentionVariant::GradKeyValue => (&[2, 1], [2, 1]),
+        };
+        let row = matrix_stride(width);
+        let lengths = own.iter().map(|terms| terms * self.rows * row);
+        let (owned, start) = match units {
+            Units::Matrix(_) => (lengths.max().unwrap_or(0), 0),
+            Units::Plain => (0, lengths.sum()),
+        };
+        let second = start + others[0] * self.columns * row;
+        let weights = second + others[1] * self.columns * row;
+        let end = weights + self.rows * matrix_stride(self.columns);
+        let second_own = if units == Units::Plain { own[0] * self.rows * row } else { 0 };
+        Halves { own: [0, second_own], others: [start, second], weights, length: end.max(owned) }
     }
 
     /// Flags of strips: whole quadruples, since drivers lay arrays out one behind the other and matrices are read from places that are

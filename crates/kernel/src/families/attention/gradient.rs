@@ -75,23 +75,15 @@ impl<'a, 'b> Frame<'a, 'b> {
 
     /// Probability and gradient of the score of a pair; zeros for a pair that does not exist or is not seen.
     fn gradient(&self, pair: &Pair<'b>) -> Result<[Expr<'b>; 2], KernelError> {
-        let p = self.probability(pair)?;
-        Ok([p, self.score_gradient(pair, p)])
-    }
-
-    /// Probability of a pair.
-    pub(super) fn probability(&self, pair: &Pair<'b>) -> Result<Expr<'b>, KernelError> {
         let score = self.score(pair.score, pair.head, (pair.query, pair.key))?;
-        Ok(self.pair_exists(pair).select((score - pair.row[0]).exp2(), 0.0_f32))
+        let seen = self.pair_exists(pair);
+        let p = (score - pair.row[0]).exp2();
+        let ds = p * (pair.dp - pair.row[1]);
+        Ok([seen.select(p, 0.0_f32), seen.select(ds, 0.0_f32)])
     }
 
-    /// Gradient of the score of a pair.
-    pub(super) fn score_gradient(&self, pair: &Pair<'b>, p: Expr<'b>) -> Expr<'b> {
-        // Statistics of a query that does not exist are those of another one, and a product of zero with infinity is NaN.
-        self.pair_exists(pair).select(p * (pair.dp - pair.row[1]), 0.0_f32)
-    }
-
-    fn pair_exists(&self, pair: &Pair<'b>) -> Expr<'b> {
+    /// Whether a pair exists and is seen.
+    pub(super) fn pair_exists(&self, pair: &Pair<'b>) -> Expr<'b> {
         let exists = pair.query.lt(self.queries) & pair.key.lt(self.keys);
         self.sees(pair.query, pair.key).map_or(exists, |sees| exists & sees)
     }

@@ -15,6 +15,21 @@ impl<'b> Frame<'_, 'b> {
         terms.into_iter().flatten().reduce(|x, y| x & y)
     }
 
+    /// Whether all pairs of ranges of queries and keys, each first and count, exist as far as `end` says (which counts those run over)
+    /// and are seen.
+    pub(super) fn all_seen(
+        &self,
+        (query, queries): (Expr<'b>, u32),
+        (key, keys): (Expr<'b>, u32),
+        exist: Expr<'b>,
+    ) -> Expr<'b> {
+        let [back, ahead] = self.limits();
+        let (mine, theirs) = (query + self.keys, key + self.queries);
+        let ahead = ahead.map(|n| (theirs + (keys - 1)).le(mine + n));
+        let back = back.map(|n| (mine + (queries - 1)).le(theirs + n));
+        [ahead, back].into_iter().flatten().fold(exist, |all, one| all & one)
+    }
+
     /// How far queries see back and ahead, where that is limited.
     fn limits(&self) -> [Option<u32>; 2] {
         let s = self.a.shape;

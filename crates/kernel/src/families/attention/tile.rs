@@ -6,7 +6,7 @@
 use super::geometry::{quads, stride};
 use super::{Frame, sight};
 use crate::KernelError;
-use crate::families::contract::tiling::{Units, matrix_stride};
+use crate::families::contract::tiling::matrix_stride;
 use crate::families::contract::view::View;
 use crate::families::contract::{point, rounding};
 use crate::kir::{Expr, Shared, Type, Var};
@@ -27,8 +27,8 @@ pub(super) struct Rows<'b> {
 #[derive(Clone, Copy)]
 pub(super) struct Tile<'a, 'b> {
     pub(super) shared: Shared<'b>,
-    /// Arrays of the terms of rounded elements, where the tile is of such.
-    pub(super) terms: Option<Terms<'b>>,
+    /// How its elements are rounded, where they are.
+    pub(super) rounded: Option<Rounded>,
     /// Rows.
     count: u32,
     view: &'a View,
@@ -36,12 +36,13 @@ pub(super) struct Tile<'a, 'b> {
     factor: Option<f32>,
 }
 
-/// A tile of rounded elements.
+/// How the elements of a tile are rounded: its terms lie one behind the other, each with rows as matrices are read from.
 #[derive(Clone, Copy)]
-pub(super) struct Terms<'b> {
-    /// Second terms; the first ones are the tile's own array.
-    pub(super) rest: Option<Shared<'b>>,
+pub(super) struct Rounded {
     pub(super) class: NumericClass,
+    /// First quadruple of the first term, from a term to the next.
+    first: u32,
+    step: u32,
 }
 
 impl<'a, 'b> Tile<'a, 'b> {
@@ -51,15 +52,15 @@ impl<'a, 'b> Tile<'a, 'b> {
     }
 }
 
-impl<'b> Tile<'_, 'b> {
-    /// The arrays of its terms, the largest terms first.
-    pub(super) fn arrays(self) -> impl Iterator<Item = Shared<'b>> {
-        [Some(self.shared), self.terms.and_then(|terms| terms.rest)].into_iter().flatten()
+impl Tile<'_, '_> {
+    /// First quadruples of its terms, the largest terms first.
+    pub(super) fn terms(self) -> impl Iterator<Item = u32> {
+        self.rounded.into_iter().flat_map(|r| (0..r.class.terms()).map(move |term| r.first + term * r.step))
     }
 
     /// How its elements are rounded.
     pub(super) fn class(self) -> NumericClass {
-        self.terms.map_or(NumericClass::F32, |terms| terms.class)
+        self.rounded.map_or(NumericClass::F32, |rounded| rounded.class)
     }
 }
 
@@ -79,38 +80,30 @@ impl<'a, 'b> Frame<'a, 'b> {
         (view, factor): (&'a View, Option<f32>),
     ) -> Tile<'a, 'b> {
         let shared = self.b.shared(name, Type::F32X4, count * stride(self.width()));
-        Tile { shared, terms: None, count, view, factor }
+        Tile { shared, rounded: None, count, view, factor }
     }
 
-    /// A tile of so many rows of elements rounded to terms of a class.
+    /// A tile of so many rows of elements rounded to terms of a class, in an array from a place on.
     pub(super) fn rounded_tile(
         &self,
-        (name, class): (&str, NumericClass),
+        (shared, first): (Shared<'b>, u32),
+        class: NumericClass,
         count: u32,
         (view, factor): (&'a View, Option<f32>),
     ) -> Tile<'a, 'b> {
-        let array = |name: &str| self.rounded_array(name, count * matrix_stride(self.width()));
-        let rest = (class.terms() == 2).then(|| array(&format!("{name}_rest")));
-        Tile { shared: array(name), terms: Some(Terms { rest, class }), count, view, factor }
-    }
-
-    /// An array of quadruples of rounded elements.
-    pub(super) fn rounded_array(&self, name: &str, quads: u32) -> Shared<'b> {
-        match self.units {
-            Units::Matrix(format) => self.b.shared_half(name, format, quads),
-            Units::Plain => self.b.shared(name, Type::F32X4, quads),
-        }
+        let rounded = Rounded { class, first, step: count * matrix_stride(self.width()) };
+        Tile { shared, rounded: Some(rounded), count, view, factor }
     }
 
     /// Puts down a quadruple of a tile.
     fn lay(&self, tile: Tile<'a, 'b>, [row, quad]: [Expr<'b>; 2], value: Expr<'b>) {
-        let Some(Terms { rest, class }) = tile.terms else {
+        let Some(rounded) = tile.rounded else {
             return tile.shared.store(row * stride(self.width()) + quad, value);
         };
         let place = row * matrix_stride(self.width()) + quad;
-        let arrays = [Some(tile.shared), rest].into_iter().flatten();
-        for (array, term) in arrays.zip(rounding::terms(self.b, value, class, self.units)) {
-            array.store(place, term);
+        let terms = rounding::terms(self.b, value, rounded.class, self.units);
+        for (first, term) in tile.terms().zip(terms) {
+            tile.shared.store(place + first, term);
         }
     }
 

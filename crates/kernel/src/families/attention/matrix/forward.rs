@@ -42,10 +42,11 @@ impl<'a, 'b> Frame<'a, 'b> {
     pub(in super::super) fn matrix_forward(&self) -> Result<(), KernelError> {
         let (b, g, views, class) = (self.b, self.geometry, self.views, NumericClass::F16);
         let factor = Some(self.a.scale.get() * LOG2_E);
-        let queries = self.rounded_tile(("queries", class), g.rows, (&views.q, factor));
-        let others = [("keys", &views.k), ("values", &views.v)]
-            .map(|(name, view)| self.rounded_tile((name, class), g.columns, (view, None)));
         let strips = self.strips(class);
+        let (places, halves) = (strips.places, strips.halves);
+        let queries = self.rounded_tile((halves, places.own[0]), class, g.rows, (&views.q, factor));
+        let tile = |i: usize, view| self.rounded_tile((halves, places.others[i]), class, g.columns, (view, None));
+        let others = [tile(0, &views.k), tile(1, &views.v)];
         let softmax = Softmax {
             exchange: b.shared("exchange", Type::F32, g.invocations()),
             flags: b.shared("flags", Type::U32, g.flag_count()),
@@ -54,14 +55,10 @@ impl<'a, 'b> Frame<'a, 'b> {
         };
         let rows = Rows { head: self.head, first: self.first, end: self.queries };
         let (start, end) = self.seen();
-        let next = others.map(|tile| self.registers(tile));
-        let [now, later] = [start, start + g.columns].map(|first| self.keys_from(first));
         b.if_(b.local_index().lt(g.rows / MATRIX), || softmax.flags.store(b.local_index(), 0_u32));
-        self.fill(&[(queries, rows), (others[0], now), (others[1], now)])?;
-        (0..2).try_for_each(|i| self.fetch(others[i], later, &next[i]))?;
-        b.barrier();
-        let block =
-            Block { queries: self.own(queries), others, next, strips, softmax, sums: self.strip_sums(), start };
+        let tiles = [start, start + g.columns].map(|first| self.keys_from(first));
+        let ([queries], next) = self.prepare([(queries, rows)], others, tiles)?;
+        let block = Block { queries, others, next, strips, softmax, sums: self.strip_sums(), start };
         let mut outcome = Ok(());
         b.for_("from", (start, end), g.columns, |from| outcome = self.matrix_keys(&block, from));
         outcome?;
@@ -81,7 +78,7 @@ impl<'a, 'b> Frame<'a, 'b> {
             let neighbour = self.neighbour(s.exchange, most);
             let old = s.reference.get();
             let reference = old.native_max(most).native_max(neighbour);
-            let factor = (old - reference).exp2();
+            let factor = (old - reference).native_exp2();
             s.reference.set(reference);
             s.total.set(s.total.get() * factor);
             b.if_uniform(from.differs(block.start), || self.rescale(block.strips, &block.sums, factor));
@@ -91,7 +88,7 @@ impl<'a, 'b> Frame<'a, 'b> {
             Units::Plain => b.if_uniform(is_over, body),
         }
         let weights: Vec<Expr<'b>> =
-            scores.iter().map(|score| (*score - s.reference.get()).exp2()).collect();
+            scores.iter().map(|score| (*score - s.reference.get()).native_exp2()).collect();
         s.total.set(weights.iter().fold(s.total.get(), |sum, weight| sum + *weight));
         let quads: Vec<Expr<'b>> = weights.chunks(4).map(|quad| b.vector(quad)).collect();
         self.put_strip_weights(block.strips, &quads);
@@ -104,15 +101,19 @@ impl<'a, 'b> Frame<'a, 'b> {
 
     /// Scores of the invocation's row and columns, -inf where a pair does not exist or is not seen.
     fn strip_scores(&self, products: &[Expr<'b>], from: Expr<'b>) -> Result<Vec<Expr<'b>>, KernelError> {
-        let query = self.first + self.place.0;
-        let one = |(quad, e): (usize, u8)| {
-            let key = from + (self.column_quads()[quad] * 4 + u32::from(e));
-            let score = self.score(products[quad].lane(e), self.head, (query, key))?;
-            let exists = key.lt(self.keys);
-            let seen = self.sees(query, key).map_or(exists, |sees| exists & sees);
-            Ok(seen.select(score, f32::NEG_INFINITY))
+        let (g, query) = (self.geometry, self.first + self.place.0);
+        let keys: Vec<Expr<'b>> = self.strip_columns().into_iter().map(|column| from + column).collect();
+        let one = |(i, key): (usize, &Expr<'b>)| {
+            self.score(products[i / 4].lane((i % 4) as u8), self.head, (query, *key))
         };
-        (0..products.len()).flat_map(|quad| (0..4).map(move |e| (quad, e))).map(one).collect()
+        let scores = keys.iter().enumerate().map(one).collect::<Result<Vec<_>, KernelError>>()?;
+        let exist = (from + g.columns).le(self.keys);
+        let are_seen = self.all_seen((self.first, g.rows), (from, g.columns), exist);
+        let sees = |i: usize| {
+            let exists = keys[i].lt(self.keys);
+            self.sees(query, keys[i]).map_or(exists, |sees| exists & sees)
+        };
+        Ok(self.masked(scores, are_seen, sees, f32::NEG_INFINITY))
     }
 
     /// Whether a condition holds for any invocation of the strip (of the workgroup, where there are no matrices), by a number that

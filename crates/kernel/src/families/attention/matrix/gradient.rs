@@ -23,6 +23,9 @@ struct Block<'a, 'b> {
     strips: Strips<'b>,
 }
 
+/// Where a factor comes from, and what its elements are multiplied with.
+type Factor<'a> = (&'a View, Option<f32>);
+
 /// Statistics of the queries of a tile: an array each in workgroup memory, and the next ones.
 struct Columns<'b> {
     arrays: [Shared<'b>; 2],
@@ -36,10 +39,9 @@ impl<'a, 'b> Frame<'a, 'b> {
         let (start, end) = self.seen();
         let rows = Rows { head: self.head, first: self.first, end: self.queries };
         let factor = Some(self.a.scale.get() * LOG2_E);
-        let own = [("queries", SCORES, &views.q, factor), ("gradients", OTHERS, &saved[0], None)];
-        let others = [("keys", SCORES, &views.k, None), ("values", OTHERS, &views.v, None)];
-        let [now, later] = [start, start + g.columns].map(|first| self.keys_from(first));
-        let block = self.block((own, rows), (others, now, later))?;
+        let (own, others) = ([(&views.q, factor), (&saved[0], None)], [(&views.k, None), (&views.v, None)]);
+        let tiles = [start, start + g.columns].map(|first| self.keys_from(first));
+        let block = self.block((own, rows), (others, tiles))?;
         let query = self.first + self.place.0;
         let statistics = self.statistics(saved, self.head, query)?;
         let sums = self.strip_sums();
@@ -53,24 +55,20 @@ impl<'a, 'b> Frame<'a, 'b> {
     }
 
     /// The tiles of a block, those it owns as matrices, the first ones ready and the second ones on their way.
-    #[expect(clippy::type_complexity, reason = "two tiles that are owned and two that are run over, each with what it is made of")]
     fn block(
         &self,
-        (own, rows): ([(&str, NumericClass, &'a View, Option<f32>); 2], Rows<'b>),
-        (others, now, later): ([(&str, NumericClass, &'a View, Option<f32>); 2], Rows<'b>, Rows<'b>),
+        (own, rows): ([Factor<'a>; 2], Rows<'b>),
+        (others, tiles): ([Factor<'a>; 2], [Rows<'b>; 2]),
     ) -> Result<Block<'a, 'b>, KernelError> {
-        let tile = |count: u32| {
-            move |(name, class, view, factor): (&str, NumericClass, &'a View, Option<f32>)| {
-                self.rounded_tile((name, class), count, (view, factor))
-            }
+        let (g, strips) = (self.geometry, self.strips(OTHERS));
+        let tile = |place: u32, class: NumericClass, count: u32, factor: Factor<'a>| {
+            self.rounded_tile((strips.halves, place), class, count, factor)
         };
-        let (own, others) = (own.map(tile(self.geometry.rows)), others.map(tile(self.geometry.columns)));
-        let next = others.map(|tile| self.registers(tile));
-        self.fill(&[(own[0], rows), (own[1], rows), (others[0], now), (others[1], now)])?;
-        (0..2).try_for_each(|i| self.fetch(others[i], later, &next[i]))?;
-        let strips = self.strips(OTHERS);
-        self.b.barrier();
-        Ok(Block { own: own.map(|tile| self.own(tile)), others, next, strips })
+        let (places, classes) = (strips.places, [SCORES, OTHERS]);
+        let own = [0, 1].map(|i| (tile(places.own[i], classes[i], g.rows, own[i]), rows));
+        let others = [0, 1].map(|i| tile(places.others[i], classes[i], g.columns, others[i]));
+        let (own, next) = self.prepare(own, others, tiles)?;
+        Ok(Block { own, others, next, strips })
     }
 
     fn matrix_query_tile(
@@ -80,15 +78,17 @@ impl<'a, 'b> Frame<'a, 'b> {
         from: Expr<'b>,
     ) -> Result<(), KernelError> {
         let (b, step) = (self.b, self.geometry.columns);
-        let query = self.first + self.place.0;
-        let pair = |column: Expr<'b>, _: usize| {
+        let (g, query, columns) = (self.geometry, self.first + self.place.0, self.strip_columns());
+        let pair = |i: usize| {
             let zero = b.constant(0.0_f32);
-            Pair { head: self.head, query, key: from + column, score: zero, dp: zero, row: statistics }
+            Pair { head: self.head, query, key: from + columns[i], score: zero, dp: zero, row: statistics }
         };
-        let p = self.strip_probabilities(block, &pair)?;
+        let exist = (from + g.columns).le(self.keys) & (self.first + g.rows).le(self.queries);
+        let are_seen = self.all_seen((self.first, g.rows), (from, g.columns), exist);
+        let p = self.strip_probabilities(block, are_seen, &pair)?;
         // All have read the scores.
         self.wait();
-        let ds = self.strip_gradients(block, &p, &pair);
+        let ds = self.strip_gradients(block, &p, are_seen, &pair);
         self.put_strip_weights(block.strips, &ds);
         self.wait();
         self.weigh_strip(block.strips, sums, block.others[0]);
@@ -97,20 +97,22 @@ impl<'a, 'b> Frame<'a, 'b> {
         self.refill(block.others, &block.next, following)
     }
 
-    /// Probabilities of the invocation's row and columns, with the pairs.
+    /// Probabilities of the invocation's row and columns.
     fn strip_probabilities(
         &self,
         block: &Block<'a, 'b>,
-        pair: &impl Fn(Expr<'b>, usize) -> Pair<'b>,
+        are_seen: Expr<'b>,
+        pair: &impl Fn(usize) -> Pair<'b>,
     ) -> Result<Vec<Expr<'b>>, KernelError> {
         let products = self.strip_products(block.strips, &block.own[0], block.others[0]);
-        let one = |(number, column): (usize, Expr<'b>)| {
-            let score = products[number / 4].lane((number % 4) as u8);
-            self.probability(&Pair { score, ..pair(column, number) })
+        let one = |i: usize| {
+            let pair = pair(i);
+            let product = products[i / 4].lane((i % 4) as u8);
+            let score = self.score(product, pair.head, (pair.query, pair.key))?;
+            Ok((score - pair.row[0]).native_exp2())
         };
-        let p = self.strip_columns().into_iter().enumerate().map(one).collect::<Result<Vec<_>, KernelError>>()?;
-        // Held in registers from here on: the scores are overwritten.
-        Ok(p.into_iter().map(|p| self.b.var("p", p).get()).collect())
+        let p = (0..products.len() * 4).map(one).collect::<Result<Vec<_>, KernelError>>()?;
+        Ok(self.masked(p, are_seen, |i| self.pair_exists(&pair(i)), 0.0))
     }
 
     /// Gradients of the scores, in quadruples.
@@ -118,20 +120,17 @@ impl<'a, 'b> Frame<'a, 'b> {
         &self,
         block: &Block<'a, 'b>,
         p: &[Expr<'b>],
-        pair: &impl Fn(Expr<'b>, usize) -> Pair<'b>,
+        are_seen: Expr<'b>,
+        pair: &impl Fn(usize) -> Pair<'b>,
     ) -> Vec<Expr<'b>> {
         let products = self.strip_products(block.strips, &block.own[1], block.others[1]);
-        let one = |(number, column): (usize, Expr<'b>)| {
-            let dp = products[number / 4].lane((number % 4) as u8);
-            self.score_gradient(&Pair { dp, ..pair(column, number) }, p[number])
+        let one = |(i, p): (usize, &Expr<'b>)| {
+            let dp = products[i / 4].lane((i % 4) as u8);
+            *p * (dp - pair(i).row[1])
         };
-        let ds: Vec<Expr<'b>> = self.strip_columns().into_iter().enumerate().map(one).collect();
+        let ds = p.iter().enumerate().map(one).collect();
+        let ds = self.masked(ds, are_seen, |i| self.pair_exists(&pair(i)), 0.0);
         ds.chunks(4).map(|quad| self.b.vector(quad)).collect()
-    }
-
-    /// Columns of the invocation, one by one.
-    fn strip_columns(&self) -> Vec<Expr<'b>> {
-        self.column_quads().into_iter().flat_map(|quad| (0..4_u32).map(move |e| quad * 4 + e)).collect()
     }
 
     pub(in super::super) fn matrix_grad_key_value(&self, saved: &'a [View; 3]) -> Result<(), KernelError> {
@@ -141,10 +140,9 @@ impl<'a, 'b> Frame<'a, 'b> {
         let first = Rows { head: walk.first_head, first: walk.start, end: self.queries };
         let second = self.queries_of(&walk, b.constant(1_u32));
         let factor = Some(self.a.scale.get() * LOG2_E);
-        let own = [("keys", SCORES, &views.k, None), ("values", OTHERS, &views.v, None)];
-        let others = [("queries", SCORES, &views.q, factor), ("gradients", OTHERS, &saved[0], None)];
+        let (own, others) = ([(&views.k, None), (&views.v, None)], [(&views.q, factor), (&saved[0], None)]);
         let columns = self.columns_of(saved, first)?;
-        let block = self.block((own, rows), (others, first, second))?;
+        let block = self.block((own, rows), (others, [first, second]))?;
         self.fetch_columns(&columns, saved, second)?;
         let sums: Vec<(usize, StripSums<'b>)> =
             views.results.iter().map(|(kind, _)| (*kind, self.strip_sums())).collect();
@@ -218,13 +216,15 @@ impl<'a, 'b> Frame<'a, 'b> {
         let [now, soon, later] = [0, 1, 2].map(|n| self.queries_of(walk, turn + n));
         let statistics: Vec<[Expr<'b>; 2]> =
             self.column_quads().into_iter().map(|quad| columns.arrays.map(|array| array.load(quad))).collect();
-        let key = self.first + self.place.0;
-        let pair = |column: Expr<'b>, number: usize| {
-            let (zero, lane) = (b.constant(0.0_f32), (number % 4) as u8);
-            let row = statistics[number / 4].map(|quad| quad.lane(lane));
-            Pair { head: now.head, query: now.first + column, key, score: zero, dp: zero, row }
+        let (g, key, places) = (self.geometry, self.first + self.place.0, self.strip_columns());
+        let pair = |i: usize| {
+            let zero = b.constant(0.0_f32);
+            let row = statistics[i / 4].map(|quad| quad.lane((i % 4) as u8));
+            Pair { head: now.head, query: now.first + places[i], key, score: zero, dp: zero, row }
         };
-        let p = self.strip_probabilities(block, &pair)?;
+        let exist = (now.first + g.columns).le(self.queries) & (self.first + g.rows).le(self.keys);
+        let are_seen = self.all_seen((now.first, g.columns), (self.first, g.rows), exist);
+        let p = self.strip_probabilities(block, are_seen, &pair)?;
         let of_kind = |kind: usize| sums.iter().filter(move |(k, _)| *k == kind).map(|(_, sums)| sums);
         let quads: Vec<Expr<'b>> = p.chunks(4).map(|quad| b.vector(quad)).collect();
         if of_kind(1).next().is_some() {
@@ -234,7 +234,7 @@ impl<'a, 'b> Frame<'a, 'b> {
         self.wait();
         of_kind(1).for_each(|sums| self.weigh_strip(block.strips, sums, block.others[1]));
         if of_kind(0).next().is_some() {
-            let ds = self.strip_gradients(block, &p, &pair);
+            let ds = self.strip_gradients(block, &p, are_seen, &pair);
             self.put_strip_weights(block.strips, &ds);
             self.wait();
             of_kind(0).for_each(|sums| self.weigh_strip(block.strips, sums, block.others[0]));

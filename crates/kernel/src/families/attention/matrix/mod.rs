@@ -17,8 +17,10 @@ mod forward;
 mod gradient;
 
 use super::Frame;
+use super::geometry::Halves;
 use super::product::Sums;
-use super::tile::Tile;
+use super::tile::{Registers, Rows, Tile};
+use crate::KernelError;
 use crate::families::contract::rounding;
 use crate::families::contract::tiling::{Units, matrix_stride};
 use crate::kir::{Expr, MATRIX, MatrixBlock, MatrixVar, Order, Shared, Type, Var};
@@ -41,8 +43,10 @@ enum StripSums<'b> {
 struct Strips<'b> {
     /// Results of matrices, on their way to registers; none where there are no matrices.
     scores: Option<Shared<'b>>,
-    /// Rounded weights.
-    weights: Shared<'b>,
+    /// Everything that is rounded.
+    halves: Shared<'b>,
+    places: Halves,
+    /// Class of weights.
     class: NumericClass,
 }
 
@@ -56,13 +60,58 @@ impl<'a, 'b> Frame<'a, 'b> {
     }
 
     fn strips(&self, class: NumericClass) -> Strips<'b> {
-        let g = self.geometry;
-        let array = || self.b.shared("scores", Type::F32X4, g.rows * g.score_stride());
-        Strips {
-            scores: (self.units != Units::Plain).then(array),
-            weights: self.rounded_array("weights", g.rows * matrix_stride(g.columns)),
-            class,
+        let (b, g) = (self.b, self.geometry);
+        let places = g.halves(self.a.variant, self.width(), self.units);
+        let halves = match self.units {
+            Units::Matrix(format) => b.shared_half("halves", format, places.length),
+            Units::Plain => b.shared("halves", Type::F32X4, places.length),
+        };
+        let array = || b.shared("scores", Type::F32X4, g.rows * g.score_stride());
+        Strips { scores: (self.units != Units::Plain).then(array), halves, places, class }
+    }
+
+    /// Makes matrices of what the block owns, tile by tile in one place, and lays down the first tiles of what it runs over; the
+    /// second ones are on their way.
+    fn prepare<const N: usize>(
+        &self,
+        own: [(Tile<'a, 'b>, Rows<'b>); N],
+        others: [Tile<'a, 'b>; 2],
+        [now, later]: [Rows<'b>; 2],
+    ) -> Result<([Own<'a, 'b>; N], [Registers<'b>; 2]), KernelError> {
+        let fetched = own.map(|(tile, rows)| (tile, rows, self.registers(tile)));
+        let next = others.map(|tile| self.registers(tile));
+        fetched.iter().try_for_each(|(tile, rows, registers)| self.fetch(*tile, *rows, registers))?;
+        (0..2).try_for_each(|i| self.fetch(others[i], now, &next[i]))?;
+        let mut outcome = Ok(());
+        let own = fetched.map(|(tile, rows, registers)| {
+            outcome = outcome.clone().and(self.put(tile, rows, &registers));
+            self.b.barrier();
+            let own = self.own(tile);
+            self.b.barrier();
+            own
+        });
+        outcome?;
+        for (tile, registers) in others.into_iter().zip(&next) {
+            self.put(tile, now, registers)?;
+            self.fetch(tile, later, registers)?;
         }
+        self.b.barrier();
+        Ok((own, next))
+    }
+
+    /// The values, or another one where a pair is not seen, unless all are.
+    fn masked(
+        &self,
+        values: Vec<Expr<'b>>,
+        are_seen: Expr<'b>,
+        sees: impl Fn(usize) -> Expr<'b>,
+        other: f32,
+    ) -> Vec<Expr<'b>> {
+        let vars: Vec<Var<'b>> = values.into_iter().map(|value| self.b.var("value", value)).collect();
+        self.b.if_uniform(!are_seen, || {
+            vars.iter().enumerate().for_each(|(i, var)| var.set(sees(i).select(var.get(), other)));
+        });
+        vars.iter().map(|var| var.get()).collect()
     }
 
     /// First row of the invocation's strip in the block; the same within a subgroup.
@@ -74,11 +123,11 @@ impl<'a, 'b> Frame<'a, 'b> {
     fn own(&self, tile: Tile<'a, 'b>) -> Own<'a, 'b> {
         let stride = matrix_stride(self.width());
         let (first, order) = (self.strip_row() * stride, Order::Rows);
-        let one = |array: Shared<'b>, k: u32| {
-            self.b.left_matrix("own", MatrixBlock { array, index: first + k * (MATRIX / 4), stride, order })
+        let one = |term: u32, k: u32| {
+            let index = first + (term + k * (MATRIX / 4));
+            self.b.left_matrix("own", MatrixBlock { array: tile.shared, index, stride, order })
         };
-        let arrays: Vec<Shared<'b>> = tile.arrays().collect();
-        let terms = |k: u32| arrays.iter().map(|array| one(*array, k)).collect();
+        let terms = |k: u32| tile.terms().map(|term| one(term, k)).collect();
         let count = if self.units == Units::Plain { 0 } else { self.width() / MATRIX };
         Own { tile, matrices: (0..count).map(terms).collect() }
     }
@@ -88,6 +137,11 @@ impl<'a, 'b> Frame<'a, 'b> {
         (0..self.geometry.columns / 8).map(|j| self.place.1 + 2 * j).collect()
     }
 
+    /// Columns of the invocation, one by one.
+    fn strip_columns(&self) -> Vec<Expr<'b>> {
+        self.column_quads().into_iter().flat_map(|quad| (0..4_u32).map(move |e| quad * 4 + e)).collect()
+    }
+
     /// Products of the invocation's row with its columns of a tile, in quadruples. Whoever wrote weights or read scores of the strip before has
     /// to have waited.
     fn strip_products(&self, strips: Strips<'b>, own: &Own<'a, 'b>, other: Tile<'a, 'b>) -> Vec<Expr<'b>> {
@@ -95,15 +149,14 @@ impl<'a, 'b> Frame<'a, 'b> {
         let (b, g, stride) = (self.b, self.geometry, matrix_stride(self.width()));
         let columns: Vec<u32> = (0..g.columns).step_by(MATRIX as usize).collect();
         let sums: Vec<MatrixVar<'b>> = columns.iter().map(|_| b.matrix_sum("product")).collect();
-        let arrays: Vec<Shared<'b>> = other.arrays().collect();
         for (k, lefts) in (0..).zip(&own.matrices) {
             let order = Order::Columns;
-            let right = |array: Shared<'b>, column: u32| {
-                let index = b.constant(column * stride + k * (MATRIX / 4));
-                b.right_matrix("other", MatrixBlock { array, index, stride, order })
+            let right = |term: u32, column: u32| {
+                let index = b.constant(term + column * stride + k * (MATRIX / 4));
+                b.right_matrix("other", MatrixBlock { array: other.shared, index, stride, order })
             };
             let rights: Vec<Vec<MatrixVar<'b>>> =
-                columns.iter().map(|c| arrays.iter().map(|array| right(*array, *c)).collect()).collect();
+                columns.iter().map(|c| other.terms().map(|term| right(term, *c)).collect()).collect();
             for &(x, y) in other.class().products() {
                 sums.iter().zip(&rights).for_each(|(sum, right)| sum.add_product(lefts[x], right[y]));
             }
@@ -121,15 +174,15 @@ impl<'a, 'b> Frame<'a, 'b> {
     /// The same by ordinary arithmetic.
     fn plain_products(&self, own: Tile<'a, 'b>, other: Tile<'a, 'b>) -> Vec<Expr<'b>> {
         let (b, stride) = (self.b, matrix_stride(self.width()));
-        let (lefts, rights): (Vec<_>, Vec<_>) = (own.arrays().collect(), other.arrays().collect());
+        let (lefts, rights): (Vec<_>, Vec<_>) = (own.terms().collect(), other.terms().collect());
         let row = self.place.0 * stride;
         let one = |quad: Expr<'b>| {
             let sums: Vec<Var<'b>> = (0..4).map(|_| b.var("product", 0.0_f32)).collect();
             b.for_("d", (0_u32, self.width() / 4), 1_u32, |d| {
                 for &(x, y) in other.class().products() {
-                    let left = lefts[x].load(row + d);
+                    let left = own.shared.load(row + d + lefts[x]);
                     for (e, sum) in (0..4_u32).zip(&sums) {
-                        let right = rights[y].load((quad * 4 + e) * stride + d);
+                        let right = other.shared.load((quad * 4 + e) * stride + d + rights[y]);
                         sum.set((0..4).fold(sum.get(), |sum, e| left.lane(e).fma(right.lane(e), sum)));
                     }
                 }
@@ -144,7 +197,7 @@ impl<'a, 'b> Frame<'a, 'b> {
         let row = self.place.0 * matrix_stride(self.geometry.columns);
         for (quad, value) in self.column_quads().into_iter().zip(values) {
             for term in rounding::terms(self.b, *value, strips.class, self.units) {
-                strips.weights.store(row + quad, term);
+                strips.halves.store(row + quad + strips.places.weights, term);
             }
         }
     }
@@ -162,17 +215,17 @@ impl<'a, 'b> Frame<'a, 'b> {
     /// Adds the rows of a tile (their first terms), weighed by the strip's weights, for which it has waited.
     fn weigh_strip(&self, strips: Strips<'b>, sums: &StripSums<'b>, tile: Tile<'a, 'b>) {
         let (b, g, stride) = (self.b, self.geometry, matrix_stride(self.width()));
-        let line = matrix_stride(g.columns);
+        let (line, first) = (matrix_stride(g.columns), tile.terms().next().unwrap_or(0));
         let sums = match sums {
             StripSums::Matrices(sums) => sums,
             StripSums::Plain(sums) => return self.weigh_plain(strips, &sums[0], tile),
         };
         let order = Order::Rows;
         for step in (0..g.columns).step_by(MATRIX as usize) {
-            let index = self.strip_row() * line + step / 4;
-            let left = b.left_matrix("w", MatrixBlock { array: strips.weights, index, stride: line, order });
+            let index = self.strip_row() * line + (strips.places.weights + step / 4);
+            let left = b.left_matrix("w", MatrixBlock { array: strips.halves, index, stride: line, order });
             for (n, sum) in (0..).zip(sums) {
-                let index = b.constant(step * stride + n * (MATRIX / 4));
+                let index = b.constant(first + step * stride + n * (MATRIX / 4));
                 let block = MatrixBlock { array: tile.shared, index, stride, order };
                 sum.add_product(left, b.right_matrix("row", block));
             }
@@ -181,12 +234,12 @@ impl<'a, 'b> Frame<'a, 'b> {
 
     fn weigh_plain(&self, strips: Strips<'b>, sums: &[Var<'b>], tile: Tile<'a, 'b>) {
         let (b, g, stride) = (self.b, self.geometry, matrix_stride(self.width()));
-        let row = self.place.0 * matrix_stride(g.columns);
+        let (row, first) = (self.place.0 * matrix_stride(g.columns), tile.terms().next().unwrap_or(0));
         b.for_("c", (0_u32, g.columns / 4), 1_u32, |quad| {
-            let weights = strips.weights.load(row + quad);
+            let weights = strips.halves.load(row + quad + strips.places.weights);
             for e in 0..4_u8 {
                 for (sum, at) in sums.iter().zip(self.width_quads()) {
-                    let value = tile.shared.load((quad * 4 + u32::from(e)) * stride + at);
+                    let value = tile.shared.load((quad * 4 + u32::from(e)) * stride + at + first);
                     sum.set(value.fma(weights.lane(e), sum.get()));
                 }
             }
