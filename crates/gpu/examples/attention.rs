@@ -1,7 +1,7 @@
 //! Times attention and its gradients with every geometry on the best Vulkan device.
 //!
 //! `cargo run --release -p griffinfly-gpu --example attention -- [NAME | BxHxKxQxSxD[c]]... [kind=fwd|dq|dkv]...
-//! [geometry=TEXT] [rounds=N]`: sequences, query heads, key heads, queries, keys, width, causal. Names are those of the workloads'
+//! [geometry=TEXT[,TEXT]...] [rounds=N]`: sequences, query heads, key heads, queries, keys, width, causal. Names are those of the workloads'
 //! shapes ([`SHAPES`]). Prints the median device time of each kernel, alone in its program, the fastest first, and how far its
 //! results are from those of the first; pipelines are made on all cores before.
 
@@ -128,7 +128,8 @@ fn compare(device: &dyn Device, l: &Loop, a: &Attention, (name, options): (&str,
     let chosen = choose(a, device.target()).unwrap();
     let fast = Contract::Fast.classes(a.variant != AttentionVariant::Forward);
     let fast = choose_among(a, device.target(), fast).unwrap();
-    let wanted = |g: &Geometry| g.to_string().contains(&options.geometry) && g.fits(a, device.target());
+    let named = |g: &Geometry| options.geometry.split(',').any(|text| g.to_string().contains(text));
+    let wanted = |g: &Geometry| named(g) && g.fits(a, device.target());
     let all: Vec<Geometry> = Geometry::all().into_iter().filter(wanted).collect();
     let mut executors = prepare(device, l, &all);
     let mut reference = None;

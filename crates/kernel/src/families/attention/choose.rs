@@ -4,7 +4,8 @@
 //! knows two limits: a compute unit issues for all its subgroups, four at a time, and the block with the most tiles runs them
 //! one after the other. Its weights were fitted to all geometries for the shapes of the workloads on an NVIDIA H200. The
 //! estimated best one is within 15 % (mostly 6 %) of the best one there, except for gradients of keys and values of very short sequences
-//! (up to 23 %). On software drivers few invocations with large register tiles are fastest, and what compiles sooner counts.
+//! (up to 23 %). Matrix units, where operands may be rounded and the target has them, compete by an estimate of their own in the same
+//! unit. On software drivers few invocations with large register tiles are fastest, and what compiles sooner counts.
 
 use super::Geometry;
 use super::geometry::quads;
@@ -117,6 +118,21 @@ impl Work {
     }
 }
 
+/// Estimated time of a geometry for matrix units, in the unit of [`estimate`]: of the block with most tiles, since each of its
+/// subgroups waits for its own results and there are few of them.
+fn estimate_matrices(g: Geometry, a: &Attention, (blocks, most): (u64, u64)) -> u64 {
+    // Tiles of 32 columns of heads of 64 elements in blocks of 96 rows. Fewer rows have less to do with a tile that costs the same.
+    let tile: u64 = match a.variant {
+        AttentionVariant::Forward => 140_000,
+        AttentionVariant::GradQuery => 275_000,
+        AttentionVariant::GradKeyValue => 315_000,
+    };
+    let width = a.shape.width as u64;
+    let rows = u64::from(g.rows.min(96));
+    // A second block on a compute unit takes half as long again.
+    tile * u64::from(g.columns) / 32 * (width + 32) / 96 * (rows + 96) / (2 * rows) * (most + 1) * (blocks + 1) / 2
+}
+
 /// Estimated time in some unit.
 fn estimate(g: Geometry, a: &Attention, target: &Target) -> u64 {
     let s = a.shape;
@@ -137,6 +153,9 @@ fn estimate(g: Geometry, a: &Attention, target: &Target) -> u64 {
     let all: Vec<usize> = (0..blocks).map(|block| tiles(block * g.rows as usize)).collect();
     let (most, total) = (all.iter().copied().max().unwrap_or(0) as u64, all.iter().sum::<usize>() as u64);
     let resident = ((s.batch * heads * blocks) as u64).div_ceil(u64::from(target.compute_units.max(1)));
+    if g.is_matrix {
+        return estimate_matrices(g, a, (resident, most));
+    }
     let slots = Work::new(g, a).slots();
     let issued = resident * u64::from(g.invocations().div_ceil(LANES)) * slots * total / blocks as u64;
     (issued * 92).max(most * slots * 100)

@@ -1,6 +1,6 @@
 //! The default geometries on a large device.
 
-use super::{Geometry, choose, realise_with};
+use super::{Geometry, choose, choose_among, realise_with};
 use crate::{print, spirv};
 use griffinfly_ir::attr::F32;
 use griffinfly_ir::autodiff::gradients;
@@ -8,7 +8,7 @@ use griffinfly_ir::graph::Graph;
 use griffinfly_ir::loops::{Attention, AttentionMask, AttentionShape, AttentionVariant, Body};
 use griffinfly_ir::loops::LoopKind;
 use griffinfly_ir::ops::{AttentionOptions, Lowering};
-use griffinfly_ir::target::{HalfFormat, Target};
+use griffinfly_ir::target::{Contract, HalfFormat, Target};
 
 /// An NVIDIA H200 as far as the choice looks at it.
 fn large() -> Target {
@@ -22,23 +22,29 @@ fn large() -> Target {
     }
 }
 
-fn choices([heads, kv_heads, queries, keys, width]: [usize; 5], mask: AttentionMask) -> [String; 3] {
+fn choices(extents: [usize; 5], mask: AttentionMask) -> [String; 3] {
     use AttentionVariant::{Forward, GradKeyValue, GradQuery};
-    [Forward, GradQuery, GradKeyValue].map(|variant| {
-        let a = Attention {
-            variant,
-            shape: AttentionShape { batch: 1, heads, kv_heads, queries, keys, width },
-            scale: F32::from_f32(0.125),
-            mask,
-            q: Body::new(),
-            k: Body::new(),
-            v: Body::new(),
-            bias: None,
-            saved: None,
-            stores: vec![],
-        };
-        choose(&a, &large()).unwrap().to_string()
-    })
+    [Forward, GradQuery, GradKeyValue]
+        .map(|variant| choose(&attention(variant, extents, mask), &large()).unwrap().to_string())
+}
+
+fn attention(
+    variant: AttentionVariant,
+    [heads, kv_heads, queries, keys, width]: [usize; 5],
+    mask: AttentionMask,
+) -> Attention {
+    Attention {
+        variant,
+        shape: AttentionShape { batch: 1, heads, kv_heads, queries, keys, width },
+        scale: F32::from_f32(0.125),
+        mask,
+        q: Body::new(),
+        k: Body::new(),
+        v: Body::new(),
+        bias: None,
+        saved: None,
+        stores: vec![],
+    }
 }
 
 #[test]
@@ -80,4 +86,24 @@ fn kernels_for_matrix_units_are_modules() {
         }
     }
     assert!(count > 15, "{count}");
+}
+
+/// With leave to round: matrices where much is run over.
+#[test]
+fn matrix_units_take_long_sequences() {
+    let units = Target { matrix_formats: vec![HalfFormat::F16, HalfFormat::Bf16], ..large() };
+    let full = AttentionMask::FULL;
+    let chosen = |target: &Target, queries: usize, is_derivative: bool| {
+        let variant = if is_derivative { AttentionVariant::GradQuery } else { AttentionVariant::Forward };
+        let a = attention(variant, [6, 6, queries, queries, 64], full);
+        choose_among(&a, target, Contract::Fast.classes(is_derivative)).unwrap()
+    };
+    assert_eq!(chosen(&units, 1500, false).to_string(), "matrix 96x32");
+    assert_eq!(chosen(&units, 1500, true).to_string(), "matrix 96x32");
+    assert!(!chosen(&units, 64, false).is_matrix);
+    // Ordinary arithmetic would only be slower with rounded operands.
+    assert!(!chosen(&large(), 1500, false).is_matrix);
+    // f16 has no range for gradients.
+    let a = attention(AttentionVariant::GradQuery, [6, 6, 1500, 1500, 64], full);
+    assert!(!choose_among(&a, &units, Contract::Fast.classes(false)).unwrap().is_matrix);
 }
