@@ -107,7 +107,8 @@ fn attention_by_matrices_is_as_good_as_its_class() {
                 }
             }
             count += all.len();
-            run(device, &all);
+            // One at a time: together these kernels take lavapipe minutes.
+            all.iter().for_each(|case| assert_eq!(run(device, std::slice::from_ref(case)), 1));
         }
         assert!(count > 8, "{count}");
     });
