@@ -9,14 +9,14 @@
 
 mod single;
 
-use griffinfly_compile::kernel::families::attention::{Geometry, choose, choose_among, realise_with};
+use griffinfly_compile::kernel::families::attention::{Geometry, choose, choose_among, ranked, realise_with};
 use griffinfly_gpu::vulkan::{Selector, open};
 use griffinfly_gpu::{Device, Executor, Sections};
 use griffinfly_ir::autodiff::gradients;
 use griffinfly_ir::graph::Graph;
 use griffinfly_ir::loops::{Attention, AttentionMask, AttentionVariant, Loop, LoopKind};
 use griffinfly_ir::ops::{AttentionOptions, Lowering};
-use griffinfly_ir::target::Contract;
+use griffinfly_ir::target::{Contract, NumericClass};
 use single::Repeats;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ use std::time::Duration;
 type Shape = ([usize; 6], bool);
 
 /// Shapes of attention in the workloads.
-const SHAPES: [(&str, Shape); 10] = [
+const SHAPES: [(&str, Shape); 11] = [
     ("whisper", ([1, 6, 6, 1500, 1500, 64], false)),
     ("smollm2", ([1, 9, 3, 128, 128, 64], true)),
     ("smolvla", ([1, 15, 5, 50, 50, 64], true)),
@@ -37,6 +37,7 @@ const SHAPES: [(&str, Shape); 10] = [
     ("unet_cross", ([1, 4, 4, 256, 77, 32], false)),
     ("dinov3", ([1, 6, 6, 201, 201, 64], false)),
     ("long", ([1, 9, 3, 2048, 2048, 64], true)),
+    ("decode", ([1, 9, 3, 1, 4096, 64], false)),
 ];
 
 struct Options {
@@ -129,8 +130,11 @@ fn compare(device: &dyn Device, l: &Loop, a: &Attention, (name, options): (&str,
     let fast = Contract::Fast.classes(a.variant != AttentionVariant::Forward);
     let fast = choose_among(a, device.target(), fast).unwrap();
     let named = |g: &Geometry| options.geometry.split(',').any(|text| g.to_string().contains(text));
-    let wanted = |g: &Geometry| named(g) && g.fits(a, device.target());
-    let all: Vec<Geometry> = Geometry::all().into_iter().filter(wanted).collect();
+    let mut all = Geometry::all();
+    // Those of the choice with the keys in parts.
+    let ranked = ranked(a, device.target(), &NumericClass::ALL, usize::MAX).unwrap();
+    all.extend(ranked.into_iter().filter(|g| g.splits > 1));
+    all.retain(|g| named(g) && g.fits(a, device.target()));
     let mut executors = prepare(device, l, &all);
     let mut reference = None;
     let mut rows: Vec<(f64, String)> = Vec::new();

@@ -2,11 +2,11 @@
 
 use super::harness::{Case, run, with_device};
 use crate::attention::{Problem, loops, problems, rotated, rotations};
-use griffinfly_compile::kernel::families::attention::{Geometry, realise_with};
+use griffinfly_compile::kernel::families::attention::{Geometry, parse, realise_with};
 use griffinfly_compile::kernel::families::realise;
 use griffinfly_gpu::Device;
 use griffinfly_ir::loops::{Attention, AttentionMask, AttentionVariant, Loop, LoopKind};
-use griffinfly_ir::target::Target;
+use griffinfly_ir::target::{NumericClass, Target};
 
 fn cases(problem: &Problem, target: &Target) -> Vec<Case> {
     let made = loops(problem).into_iter();
@@ -67,6 +67,33 @@ fn attention_has_equal_results_in_every_geometry() {
             assert!(!all.is_empty() || geometry.invocations() > device.target().max_invocations);
             run(device, &all);
         }
+    });
+}
+
+/// Keys in parts: fewer keys than parts have tiles, parts that a mask leaves nothing, rows that see nothing, no quadruples.
+#[test]
+fn attention_puts_parts_of_the_keys_together() {
+    with_device(|device| {
+        let (full, causal) = (AttentionMask::FULL, AttentionMask::CAUSAL);
+        let local = AttentionMask { causal: false, window: Some(9) };
+        let problems = [
+            ([1, 9, 3, 1, 300, 64], causal, None, "4x16 by 4x16 split4"),
+            ([2, 2, 1, 3, 77, 20], full, Some(vec![3, 77]), "4x64 by 4x32 split8"),
+            ([1, 4, 2, 2, 120, 9], local, None, "8x32 by 8x16 split16"),
+            ([1, 2, 1, 50, 17, 6], causal, None, "8x8 by 8x4 split2"),
+            ([1, 1, 1, 1, 5, 33], full, None, "4x4 by 4x4 split32"),
+        ];
+        let mut all = Vec::new();
+        for (number, (extents, mask, bias, text)) in problems.into_iter().enumerate() {
+            let (name, l, operands) = loops(&Problem { extents, mask, bias }).remove(0);
+            let target = Target { is_hardware: number % 2 == 0, ..device.target().clone() };
+            let geometry = parse(&l, text, &[NumericClass::F32]).unwrap();
+            assert_eq!(geometry.to_string(), text);
+            let case = Case::new(format!("{text} {name}"), l, operands, |l| realise_with(l, &target, geometry));
+            assert_eq!(case.realisation.dispatches.len(), 2);
+            all.push(case);
+        }
+        run(device, &all);
     });
 }
 

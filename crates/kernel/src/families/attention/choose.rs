@@ -8,7 +8,7 @@
 //! unit. On software drivers few invocations with large register tiles are fastest, and what compiles sooner counts.
 
 use super::Geometry;
-use super::geometry::quads;
+use super::geometry::{SPLITS, quads};
 use crate::KernelError;
 use crate::families::contract::tiling::Units;
 use crate::families::emit::unsupported;
@@ -20,6 +20,9 @@ const SOFTWARE: [[u32; 4]; 4] = [[16, 32, 4, 8], [8, 8, 8, 4], [4, 8, 4, 8], [4,
 
 /// Subgroups that a compute unit issues for at a time, times their size.
 const LANES: u32 = 128;
+
+/// What the dispatch costs that puts parts together, in the unit of [`estimate`]: three microseconds of an NVIDIA H200.
+const MERGE: u64 = 350_000;
 
 /// Instructions of a written-out tile beyond which code leaves the instruction cache.
 const LONG_CODE: u32 = 2450;
@@ -66,6 +69,8 @@ pub fn ranked(
     };
     let mut fitting: Vec<Geometry> = Geometry::all().into_iter().filter(may).collect();
     if target.is_hardware {
+        let parts: Vec<Geometry> = fitting.iter().filter_map(|g| in_parts(*g, a, target)).collect();
+        fitting.extend(parts);
         fitting.sort_by_cached_key(|g| estimate(*g, a, target));
     } else {
         let rank =
@@ -75,6 +80,16 @@ pub fn ranked(
     }
     fitting.truncate(most);
     Ok(fitting)
+}
+
+/// The geometry with the keys in as many parts as fill the device, where its blocks leave half of it idle and there is something to
+/// split.
+fn in_parts(g: Geometry, a: &Attention, target: &Target) -> Option<Geometry> {
+    let s = a.shape;
+    let blocks = s.batch * s.heads * s.queries.div_ceil(g.rows as usize);
+    let room = (target.compute_units as usize / blocks).min(s.keys / (2 * g.columns as usize));
+    let splits = SPLITS.into_iter().rev().find(|splits| *splits as usize <= room)?;
+    Some(g.with_splits(splits)).filter(|g| g.fits(a, target))
 }
 
 /// What a subgroup does for one tile, in instructions.
@@ -140,7 +155,7 @@ fn estimate(g: Geometry, a: &Attention, target: &Target) -> u64 {
         AttentionVariant::GradKeyValue => (s.kv_heads, s.keys, s.queries, s.group()),
         _ => (s.heads, s.queries, s.keys, 1),
     };
-    let blocks = rows.div_ceil(g.rows as usize);
+    let (blocks, splits) = (rows.div_ceil(g.rows as usize), g.splits as usize);
     let tiles = |first: usize| {
         let last = (first + g.rows as usize).min(rows) - 1;
         let [first, last] = [first, last].map(|row| match a.variant {
@@ -148,15 +163,16 @@ fn estimate(g: Geometry, a: &Attention, target: &Target) -> u64 {
             _ => a.mask.keys(row, s.lengths()),
         });
         let seen = first.end.max(last.end).saturating_sub(first.start.min(last.start)).min(columns);
-        seen.div_ceil(g.columns as usize) * group
+        seen.div_ceil(g.columns as usize * splits) * group
     };
     let all: Vec<usize> = (0..blocks).map(|block| tiles(block * g.rows as usize)).collect();
     let (most, total) = (all.iter().copied().max().unwrap_or(0) as u64, all.iter().sum::<usize>() as u64);
-    let resident = ((s.batch * heads * blocks) as u64).div_ceil(u64::from(target.compute_units.max(1)));
+    let resident = ((s.batch * heads * blocks * splits) as u64).div_ceil(u64::from(target.compute_units.max(1)));
     if g.is_matrix {
         return estimate_matrices(g, a, (resident, most));
     }
     let slots = Work::new(g, a).slots();
     let issued = resident * u64::from(g.invocations().div_ceil(LANES)) * slots * total / blocks as u64;
-    (issued * 92).max(most * slots * 100)
+    let merge = if g.splits > 1 { MERGE } else { 0 };
+    (issued * 92).max(most * slots * 100) + merge
 }

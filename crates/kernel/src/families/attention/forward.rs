@@ -42,7 +42,7 @@ impl<'a, 'b> Frame<'a, 'b> {
         let tiles = Tiles { queries, keys, values, next_keys, next_values };
         let softmax = self.softmax();
         let rows = Rows { head: self.head, first: self.first, end: self.queries };
-        let (start, end) = self.seen();
+        let (start, end) = self.seen_by_part();
         self.fetch(values, self.keys_from(start), &tiles.next_values)?;
         self.fetch(keys, self.keys_from(start + g.columns), &tiles.next_keys)?;
         self.fill(&[(queries, rows), (keys, self.keys_from(start))])?;
@@ -53,9 +53,22 @@ impl<'a, 'b> Frame<'a, 'b> {
             outcome = self.tile_of_keys(&softmax, &sums, &tiles, from);
         });
         outcome?;
+        if let Some(part) = self.part {
+            let totals = self.totals(&softmax);
+            self.merge(&sums, values.shared);
+            self.leave(part, rows, (&sums, &softmax.most, &totals));
+            return Ok(());
+        }
         let factors = self.finish(&softmax, rows)?;
         self.merge(&sums, values.shared);
         self.store((0, rows), &sums, &factors)
+    }
+
+    /// The totals of the rows, added up over their neighbours.
+    fn totals(&self, s: &Softmax<'b>) -> Vec<Expr<'b>> {
+        self.send(s.exchange, &s.total.iter().map(|total| total.get()).collect::<Vec<_>>());
+        self.b.barrier();
+        self.receive(s.exchange, |x, y| x + y)
     }
 
     /// Keys (or values) of the head of the block's queries.
@@ -181,9 +194,7 @@ impl<'a, 'b> Frame<'a, 'b> {
     /// Adds up the totals and writes the log-sum-exps; returns the factors of the rows.
     fn finish(&self, s: &Softmax<'b>, rows: Rows<'b>) -> Result<Vec<Expr<'b>>, KernelError> {
         let (b, view) = (self.b, &self.views.results[1].1);
-        self.send(s.exchange, &s.total.iter().map(|total| total.get()).collect::<Vec<_>>());
-        b.barrier();
-        let totals = self.receive(s.exchange, |x, y| x + y);
+        let totals = self.totals(s);
         let mut outcome = Ok(());
         b.if_(self.place.1.equals(0_u32), || {
             for ((row, total), most) in self.rows().into_iter().zip(&totals).zip(&s.most) {

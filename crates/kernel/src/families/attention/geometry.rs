@@ -28,14 +28,20 @@ pub struct Geometry {
     pub wide: u32,
     /// Whether products are those of 16x16 matrices of rounded operands.
     pub is_matrix: bool,
+    /// Parts of the keys, each with workgroups of its own (forward only).
+    pub splits: u32,
 }
+
+/// Numbers of parts of the keys.
+pub(super) const SPLITS: [u32; 5] = [2, 4, 8, 16, 32];
 
 impl fmt::Display for Geometry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.is_matrix {
-            true => write!(f, "matrix {}x{}", self.rows, self.columns),
-            false => write!(f, "{}x{} by {}x{}", self.rows, self.columns, self.high, self.wide),
+            true => write!(f, "matrix {}x{}", self.rows, self.columns)?,
+            false => write!(f, "{}x{} by {}x{}", self.rows, self.columns, self.high, self.wide)?,
         }
+        if self.splits > 1 { write!(f, " split{}", self.splits) } else { Ok(()) }
     }
 }
 
@@ -104,7 +110,7 @@ pub(in crate::families) fn classes(variant: AttentionVariant) -> &'static [Numer
 }
 
 impl Geometry {
-    /// All geometries.
+    /// All geometries that do not split the keys.
     #[must_use]
     pub fn all() -> Vec<Self> {
         let plain = TABLE.map(|[rows, columns, high, wide]| Self::new(rows, columns, high, wide));
@@ -112,11 +118,17 @@ impl Geometry {
     }
 
     pub(super) const fn new(rows: u32, columns: u32, high: u32, wide: u32) -> Self {
-        Self { rows, columns, high, wide, is_matrix: false }
+        Self { rows, columns, high, wide, is_matrix: false, splits: 1 }
+    }
+
+    /// The same with the keys in so many parts.
+    #[must_use]
+    pub const fn with_splits(self, splits: u32) -> Self {
+        Self { splits, ..self }
     }
 
     const fn of_matrices(rows: u32, columns: u32) -> Self {
-        Self { rows, columns, high: rows, wide: 2, is_matrix: true }
+        Self { rows, columns, high: rows, wide: 2, is_matrix: true, splits: 1 }
     }
 
     /// The numeric class of the kernel. Probabilities, and what the forward pass knows, are of moderate size; gradients may be tiny,
@@ -143,6 +155,11 @@ impl Geometry {
             && bytes <= target.max_workgroup_bytes
             && target.numeric_classes.contains(&self.class(a.variant))
             && (!self.is_matrix || width.is_multiple_of(MATRIX))
+            && (self.splits == 1
+                || SPLITS.contains(&self.splits)
+                    && !self.is_matrix
+                    && a.variant == AttentionVariant::Forward
+                    && self.scratch(a).is_some())
     }
 
     /// Bytes of workgroup memory of the kernels for matrix units.
@@ -194,6 +211,16 @@ impl Geometry {
     /// Whether the values of a forward tile lie beside its keys instead of in their place.
     pub(super) fn has_both(self, width: u32, target: &Target) -> bool {
         self.bytes(AttentionVariant::Forward, width) <= target.max_workgroup_bytes
+    }
+
+    /// Bytes of the sums of all parts, of their statistics; `None` beyond what 32 bits count.
+    pub(super) fn scratch(self, a: &Attention) -> Option<[u64; 2]> {
+        let s = a.shape;
+        let rows = [s.batch, s.heads, s.queries].iter().try_fold(u64::from(self.splits), |n, extent| {
+            n.checked_mul(*extent as u64)
+        });
+        let sums = rows?.checked_mul(4 * u64::from(quads(s.width as u32)))?;
+        u32::try_from(sums).ok().map(|sums| [4 * u64::from(sums), 8 * rows.unwrap_or(0)])
     }
 
     /// Bytes where keys and values take turns if they can.

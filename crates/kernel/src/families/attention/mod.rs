@@ -16,6 +16,7 @@
 //! | `tile`, `product` | tiles in workgroup memory; scores, weights and sums of an invocation |
 //! | `mask` | which pairs are seen, and their bias |
 //! | `forward`, `gradient` | the kernels |
+//! | `split` | keys in parts: what a part leaves behind, and the dispatch that puts parts together |
 //! | `matrix` | the same for matrix units: forward and gradients from rounded operands |
 //!
 //! Invariants: tiles come in order and parts are added in order, so sums have a fixed order; rows past the end are zero and
@@ -28,6 +29,7 @@ mod gradient;
 mod mask;
 mod matrix;
 mod product;
+mod split;
 mod tile;
 
 #[cfg(test)]
@@ -43,10 +45,11 @@ use super::contract::view::View;
 use super::emit::{Draft, decompose, fold_groups, unsupported};
 use super::{Instance, Realisation};
 use crate::KernelError;
-use crate::kir::{Builder, Expr};
+use crate::kir::{Access, Builder, Expr};
 use griffinfly_ir::loops::{Attention, AttentionVariant, Body, Loop, LoopKind};
 use griffinfly_ir::target::{NumericClass, Target};
 use griffinfly_ir::types::DType;
+use split::Part;
 
 /// The group of axes along which elements of a head lie.
 const WIDTH: usize = 2;
@@ -77,7 +80,12 @@ pub fn realise_among(
 #[must_use]
 pub fn parse(l: &Loop, text: &str, classes: &[NumericClass]) -> Option<Geometry> {
     let a = attention(l).ok()?;
-    Geometry::all().into_iter().find(|g| g.to_string() == text && classes.contains(&g.class(a.variant)))
+    let (name, splits) = match text.split_once(" split") {
+        Some((name, splits)) => (name, splits.parse().ok().filter(|n| geometry::SPLITS.contains(n))?),
+        None => (text, 1),
+    };
+    let named = Geometry::all().into_iter().find(|g| g.to_string() == name)?;
+    classes.contains(&named.class(a.variant)).then_some(named.with_splits(splits))
 }
 
 fn attention(l: &Loop) -> Result<&Attention, KernelError> {
@@ -103,9 +111,14 @@ pub fn realise_with(l: &Loop, target: &Target, geometry: Geometry) -> Result<Rea
     } else {
         all.into_iter().map(|result| vec![result]).collect()
     };
-    let dispatches =
-        parts.iter().map(|results| instance(l, (a, geometry), results, target)).collect::<Result<_, _>>()?;
-    Ok(Realisation { dispatches, ..Realisation::default() })
+    let mut dispatches =
+        parts.iter().map(|results| instance(l, (a, geometry), results, target)).collect::<Result<Vec<_>, _>>()?;
+    if geometry.splits == 1 {
+        return Ok(Realisation { dispatches, ..Realisation::default() });
+    }
+    dispatches.push(split::merge(l, (a, geometry), target)?);
+    let scratch = geometry.scratch(a).map_or_else(Vec::new, Vec::from);
+    Ok(Realisation { dispatches, scratch, ..Realisation::default() })
 }
 
 /// The bodies as the kernel reads them, and the results it writes.
@@ -182,6 +195,8 @@ struct Frame<'a, 'b> {
     /// Head of the workgroup, counted through all sequences; first row of its block.
     head: Expr<'b>,
     first: Expr<'b>,
+    /// Part of the keys; where its sums and statistics go.
+    part: Option<Part<'b>>,
     /// Place of the invocation: (y, x).
     place: (Expr<'b>, Expr<'b>),
 }
@@ -206,20 +221,23 @@ fn instance(
         _ => (s.heads, s.queries),
     };
     let blocks = rows.div_ceil(geometry.rows as usize);
-    let total = (s.batch * heads * blocks) as u64;
+    let total = (s.batch * heads * blocks) as u64 * u64::from(geometry.splits);
     let views = Views::new(l, a, results);
     let class = geometry.class(a.variant);
     let b = Builder::new(name.clone(), [geometry.invocations(), 1, 1]);
     let [queries, keys, heads_word, blocks_word, total_word] =
         ["queries", "keys", "heads", "blocks", "total"].map(|name| b.param(name));
     let mut buffers = Buffers::new(&b, l, &views.sights());
-    for (result, view) in &views.results {
+    let scratch = (geometry.splits > 1).then(|| split::Scratch::new(&mut buffers, Access::ReadWrite));
+    for (result, view) in views.results.iter().filter(|_| scratch.is_none()) {
         buffers.result(l, *result, sight(view).1.is_some());
     }
     let id = b.flat_workgroup_id().named("id");
     let mut outcome = Ok(());
     b.if_uniform(id.lt(total_word), || {
         let (head, block) = ((id % heads_word).named("head"), id / heads_word);
+        let part = scratch.map(|scratch| Part { scratch, number: (block / blocks_word).named("part") });
+        let block = if part.is_some() { block % blocks_word } else { block };
         // Blocks with much to do come first: under a causal mask the last queries and the first keys.
         let is_reversed = a.mask.causal && a.variant != AttentionVariant::GradKeyValue;
         let block = if is_reversed { blocks_word - 1 - block } else { block };
@@ -237,6 +255,7 @@ fn instance(
             keys,
             head,
             first: (block * geometry.rows).named("first"),
+            part,
             place: place(&b, geometry, target.is_hardware),
         };
         outcome = match (a.variant, &views.saved, geometry.is_matrix) {
@@ -285,8 +304,13 @@ fn place(b: &Builder, g: Geometry, is_hardware: bool) -> (Expr<'_>, Expr<'_>) {
 impl<'b> Frame<'_, 'b> {
     /// The axes of a row of a head, in a view.
     fn axes(&self, view: &View, head: Expr<'b>, row: Expr<'b>) -> Vec<Expr<'b>> {
-        let mut axes = decompose(self.b, head, &view.groups[0]);
-        axes.extend(decompose(self.b, row, &view.groups[1]));
-        axes
+        axes(self.b, view, head, row)
     }
+}
+
+/// The axes of a row of a head, in a view.
+fn axes<'b>(b: &'b Builder, view: &View, head: Expr<'b>, row: Expr<'b>) -> Vec<Expr<'b>> {
+    let mut axes = decompose(b, head, &view.groups[0]);
+    axes.extend(decompose(b, row, &view.groups[1]));
+    axes
 }

@@ -83,14 +83,14 @@ impl<'b> Frame<'_, 'b> {
     }
 
     /// The part that the invocation belongs to, and its place among the neighbours of the part.
-    fn part(&self) -> (Expr<'b>, Expr<'b>) {
+    pub(super) fn lanes_part(&self) -> (Expr<'b>, Expr<'b>) {
         let length = self.geometry.wide / self.geometry.parts(self.width());
         (self.place.1 / length, self.place.1 % length)
     }
 
     /// Quadruples of the sums of the invocation.
-    fn sum_quads(&self) -> Vec<Expr<'b>> {
-        let (g, first) = (self.geometry, self.part().1);
+    pub(super) fn sum_quads(&self) -> Vec<Expr<'b>> {
+        let (g, first) = (self.geometry, self.lanes_part().1);
         let length = g.wide / g.parts(self.width());
         (0..g.sum_count(self.width())).map(|j| first + j * length).collect()
     }
@@ -101,7 +101,7 @@ impl<'b> Frame<'_, 'b> {
         let (rows, stride, lanes) = (self.rows(), stride(self.width()), g.weight_lanes());
         let quads: Vec<Expr<'b>> = self.sum_quads().into_iter().map(|q| q.native_min(last)).collect();
         let share = g.wide / g.parts(self.width());
-        let first = self.part().0 * share;
+        let first = self.lanes_part().0 * share;
         for j in 0..g.column_count() / lanes {
             self.in_turns("c", share, |i| {
                 let place = first + i;
@@ -132,7 +132,7 @@ impl<'b> Frame<'_, 'b> {
         b.barrier();
         all().for_each(|(base, sum)| tile.store(own + base, sum.get()));
         b.barrier();
-        b.if_(self.part().0.equals(0_u32), || {
+        b.if_(self.lanes_part().0.equals(0_u32), || {
             for (base, sum) in all() {
                 let others = (1..parts).map(|part| tile.load(own + (base + part * share)));
                 sum.set(others.fold(sum.get(), |sum, other| sum + other));
@@ -154,7 +154,7 @@ impl<'b> Frame<'_, 'b> {
         let mut outcome = Ok(());
         for ((row, sums), factor) in self.rows().into_iter().zip(sums).zip(factors) {
             let at = rows.first + row;
-            b.if_(at.lt(rows.end) & self.part().0.equals(0_u32), || {
+            b.if_(at.lt(rows.end) & self.lanes_part().0.equals(0_u32), || {
                 let axes = self.axes(view, rows.head, at);
                 for (quad, sum) in self.sum_quads().into_iter().zip(sums) {
                     let value = sum.get() * *factor;

@@ -60,6 +60,16 @@ fn long_sequences_get_large_blocks_and_short_ones_many() {
     assert_eq!(cross, ["8x32 by 8x16", "8x32 by 8x16", "4x64 by 4x32"]);
 }
 
+/// One query leaves most of the device idle, however long the sequence; short sequences are not worth a second dispatch.
+#[test]
+fn few_queries_of_long_sequences_get_keys_in_parts() {
+    let chosen = |keys| choices([9, 3, 1, keys, 64], AttentionMask::FULL);
+    let [forward, dq, dkv] = chosen(4096);
+    assert!(forward.ends_with(" split8") || forward.ends_with(" split4"), "{forward}");
+    assert!(!dq.contains("split") && !dkv.contains("split"), "{dq} {dkv}");
+    assert!(!chosen(128)[0].contains("split"), "{}", chosen(128)[0]);
+}
+
 /// What no driver here runs: every kernel with matrices of half precision as a module, within its memory.
 #[test]
 fn kernels_for_matrix_units_are_modules() {

@@ -59,6 +59,11 @@ impl<'b> Buffers<'b> {
         self.bindings.scratch(0, if quads { Type::F32X4 } else { Type::F32 }, access)
     }
 
+    /// Binds a scratch buffer.
+    pub(in crate::families) fn scratch(&mut self, number: usize, element: Type, access: Access) -> Buffer<'b> {
+        self.bindings.scratch(number, element, access)
+    }
+
     /// Binds the counters.
     pub(super) fn counters(&mut self) -> Buffer<'b> {
         self.bindings.counters()
