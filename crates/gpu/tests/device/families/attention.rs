@@ -5,6 +5,7 @@ use crate::attention::{Problem, loops, problems, rotated, rotations};
 use griffinfly_compile::kernel::families::attention::{Geometry, parse, realise_with};
 use griffinfly_compile::kernel::families::realise;
 use griffinfly_gpu::Device;
+use griffinfly_ir::attr::F32;
 use griffinfly_ir::loops::{Attention, AttentionMask, AttentionVariant, Loop, LoopKind};
 use griffinfly_ir::target::{NumericClass, Target};
 
@@ -89,7 +90,8 @@ fn attention_puts_parts_of_the_keys_together() {
             let target = Target { is_hardware: number % 2 == 0, ..device.target().clone() };
             let geometry = parse(&l, text, &[NumericClass::F32]).unwrap();
             assert_eq!(geometry.to_string(), text);
-            let case = Case::new(format!("{text} {name}"), l, operands, |l| realise_with(l, &target, geometry));
+            let case =
+                Case::new(format!("{text} {name}"), l, operands, |l| realise_with(l, &target, geometry));
             assert_eq!(case.realisation.dispatches.len(), 2);
             all.push(case);
         }
@@ -97,8 +99,7 @@ fn attention_puts_parts_of_the_keys_together() {
     });
 }
 
-/// Geometries for matrix units: whole and partial tiles, groups, masks, a bias, rotation on load; operands of few digits, so that
-/// what is rounded are weights and scaled queries.
+/// Geometries for matrix units: whole and partial tiles, groups, masks, a bias, rotation on load.
 #[test]
 fn attention_by_matrices_is_as_good_as_its_class() {
     with_device(|device| {
@@ -107,11 +108,10 @@ fn attention_by_matrices_is_as_good_as_its_class() {
         let p = |extents, mask, bias| Problem { extents, mask, bias };
         let problems = [
             (p([1, 4, 2, 77, 83, 16], causal, None), 0),
-            (p([2, 2, 1, 100, 75, 32], full, Some(vec![100, 75])), 8),
-            (p([1, 3, 1, 70, 37, 48], local, None), 24),
-            (p([1, 2, 2, 70, 70, 64], full, None), 32),
-            (p([2, 3, 3, 5, 9, 80], causal, None), 0),
-            (p([1, 2, 1, 32, 64, 64], full, None), 0),
+            (p([2, 2, 1, 60, 75, 32], full, Some(vec![60, 75])), 0),
+            (p([1, 3, 1, 70, 37, 16], local, None), 4),
+            (p([1, 2, 2, 40, 50, 32], full, None), 0),
+            (p([2, 3, 3, 5, 9, 48], causal, None), 0),
         ];
         let geometries: Vec<Geometry> = Geometry::all().into_iter().filter(|g| g.is_matrix).collect();
         let mut count = 0;
@@ -121,14 +121,18 @@ fn attention_by_matrices_is_as_good_as_its_class() {
             for (name, l, operands) in made {
                 let LoopKind::Attention(a) = &l.kind else { continue };
                 for (turn, geometry) in geometries.iter().enumerate() {
-                    let target = Target { is_hardware: turn % 2 == 0, ..device.target().clone() };
-                    if !geometry.fits(a, &target) || (turn + number) % 3 > 0 {
+                    // Software drivers compile these for seconds each: there a sample, and as hardware only where the code is small.
+                    let is_hardware = device.target().is_hardware;
+                    let most = if a.variant == AttentionVariant::Forward { 48 * 32 } else { 16 * 16 };
+                    let is_sample = (turn + number) % 3 == 0 && geometry.rows * geometry.columns <= most;
+                    let target =
+                        Target { is_hardware: is_hardware || turn + number == 0, ..device.target().clone() };
+                    if !geometry.fits(a, &target) || !is_hardware && !is_sample {
                         continue;
                     }
                     let class = geometry.class(a.variant);
                     let realise = |l: &Loop| realise_with(l, &target, *geometry);
-                    let case =
-                        Case::new(format!("{geometry} {name}"), l.clone(), operands.clone(), realise);
+                    let case = Case::new(format!("{geometry} {name}"), l.clone(), operands.clone(), realise);
                     assert_eq!(case.realisation.dispatches[0].numeric, class);
                     all.push(Case { tolerance: class.error() as f32, ..case });
                 }
@@ -138,6 +142,33 @@ fn attention_by_matrices_is_as_good_as_its_class() {
             all.iter().for_each(|case| assert_eq!(run(device, std::slice::from_ref(case)), 1));
         }
         assert!(count > 8, "{count}");
+    });
+}
+
+/// Scores that grow from tile to tile, far beyond what a reference holds: sums are scaled again and again. Queries, keys and the scale
+/// are such that scores are exact in half precision, so what is left is the rounding of values.
+#[test]
+fn attention_by_matrices_takes_new_references() {
+    with_device(|device| {
+        let problem = Problem { extents: [1, 2, 1, 33, 120, 16], mask: AttentionMask::FULL, bias: None };
+        let (_, mut l, mut operands) = loops(&problem).remove(0);
+        let LoopKind::Attention(a) = &mut l.kind else { panic!("{:?}", l.kind) };
+        a.scale = F32::from_f32(std::f32::consts::LN_2 / 4.0);
+        let integers =
+            |count: usize, one: fn(usize) -> usize| (0..count).map(|i| (one(i) as f32).to_bits()).collect();
+        // Rows of queries are heads of 16 elements; keys grow by one every third row.
+        operands[0] = integers(operands[0].len(), |i| 1 + i / 16 % 2);
+        operands[1] = integers(operands[1].len(), |i| i / 48);
+        let a = a.clone();
+        for geometry in Geometry::all().into_iter().filter(|g| g.is_matrix) {
+            let is_small = geometry.rows * geometry.columns <= 48 * 32 && geometry.columns == 32;
+            if !geometry.fits(&a, device.target()) || !device.target().is_hardware && !is_small {
+                continue;
+            }
+            let realise = |l: &Loop| realise_with(l, device.target(), geometry);
+            let case = Case::new(geometry.to_string(), l.clone(), operands.clone(), realise);
+            run(device, &[Case { tolerance: 1e-3, ..case }]);
+        }
     });
 }
 

@@ -39,7 +39,11 @@ pub fn choose(a: &Attention, target: &Target) -> Result<Geometry, KernelError> {
 ///
 /// # Errors
 /// As [`choose`].
-pub fn choose_among(a: &Attention, target: &Target, classes: &[NumericClass]) -> Result<Geometry, KernelError> {
+pub fn choose_among(
+    a: &Attention,
+    target: &Target,
+    classes: &[NumericClass],
+) -> Result<Geometry, KernelError> {
     let s = a.shape;
     ranked(a, target, classes, 1)?.into_iter().next().ok_or_else(|| {
         let bytes = target.max_workgroup_bytes;
@@ -145,7 +149,10 @@ fn estimate_matrices(g: Geometry, a: &Attention, (blocks, most): (u64, u64)) -> 
     let width = a.shape.width as u64;
     let rows = u64::from(g.rows.min(96));
     // A second block on a compute unit takes half as long again.
-    tile * u64::from(g.columns) / 32 * (width + 32) / 96 * (rows + 96) / (2 * rows) * (most + 1) * (blocks + 1) / 2
+    tile * u64::from(g.columns) / 32 * (width + 32) / 96 * (rows + 96) / (2 * rows)
+        * (most + 1)
+        * (blocks + 1)
+        / 2
 }
 
 /// Estimated time in some unit.
@@ -167,7 +174,8 @@ fn estimate(g: Geometry, a: &Attention, target: &Target) -> u64 {
     };
     let all: Vec<usize> = (0..blocks).map(|block| tiles(block * g.rows as usize)).collect();
     let (most, total) = (all.iter().copied().max().unwrap_or(0) as u64, all.iter().sum::<usize>() as u64);
-    let resident = ((s.batch * heads * blocks * splits) as u64).div_ceil(u64::from(target.compute_units.max(1)));
+    let resident =
+        ((s.batch * heads * blocks * splits) as u64).div_ceil(u64::from(target.compute_units.max(1)));
     if g.is_matrix {
         return estimate_matrices(g, a, (resident, most));
     }

@@ -216,9 +216,9 @@ impl Geometry {
     /// Bytes of the sums of all parts, of their statistics; `None` beyond what 32 bits count.
     pub(super) fn scratch(self, a: &Attention) -> Option<[u64; 2]> {
         let s = a.shape;
-        let rows = [s.batch, s.heads, s.queries].iter().try_fold(u64::from(self.splits), |n, extent| {
-            n.checked_mul(*extent as u64)
-        });
+        let rows = [s.batch, s.heads, s.queries]
+            .iter()
+            .try_fold(u64::from(self.splits), |n, extent| n.checked_mul(*extent as u64));
         let sums = rows?.checked_mul(4 * u64::from(quads(s.width as u32)))?;
         u32::try_from(sums).ok().map(|sums| [4 * u64::from(sums), 8 * rows.unwrap_or(0)])
     }

@@ -111,8 +111,10 @@ pub fn realise_with(l: &Loop, target: &Target, geometry: Geometry) -> Result<Rea
     } else {
         all.into_iter().map(|result| vec![result]).collect()
     };
-    let mut dispatches =
-        parts.iter().map(|results| instance(l, (a, geometry), results, target)).collect::<Result<Vec<_>, _>>()?;
+    let mut dispatches = parts
+        .iter()
+        .map(|results| instance(l, (a, geometry), results, target))
+        .collect::<Result<Vec<_>, _>>()?;
     if geometry.splits == 1 {
         return Ok(Realisation { dispatches, ..Realisation::default() });
     }

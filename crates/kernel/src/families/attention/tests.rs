@@ -5,8 +5,8 @@ use crate::{print, spirv};
 use griffinfly_ir::attr::F32;
 use griffinfly_ir::autodiff::gradients;
 use griffinfly_ir::graph::Graph;
-use griffinfly_ir::loops::{Attention, AttentionMask, AttentionShape, AttentionVariant, Body};
 use griffinfly_ir::loops::LoopKind;
+use griffinfly_ir::loops::{Attention, AttentionMask, AttentionShape, AttentionVariant, Body};
 use griffinfly_ir::ops::{AttentionOptions, Lowering};
 use griffinfly_ir::target::{Contract, HalfFormat, Target};
 

@@ -60,7 +60,12 @@ impl<'b> Buffers<'b> {
     }
 
     /// Binds a scratch buffer.
-    pub(in crate::families) fn scratch(&mut self, number: usize, element: Type, access: Access) -> Buffer<'b> {
+    pub(in crate::families) fn scratch(
+        &mut self,
+        number: usize,
+        element: Type,
+        access: Access,
+    ) -> Buffer<'b> {
         self.bindings.scratch(number, element, access)
     }
 

@@ -135,7 +135,10 @@ fn attention_has_keys_and_ranked_geometries() {
         saved: None,
         stores: vec![],
     };
-    assert_eq!(attention_key(&a, &[NumericClass::F32]), "attention GradQuery b2 h9/3 128x96 w64 causal window32 bias");
+    assert_eq!(
+        attention_key(&a, &[NumericClass::F32]),
+        "attention GradQuery b2 h9/3 128x96 w64 causal window32 bias"
+    );
     let fast = attention_key(&a, griffinfly_ir::target::Contract::Fast.classes(true));
     assert_eq!(fast, "attention GradQuery b2 h9/3 128x96 w64 causal window32 bias bf16x1");
     let target = hardware();

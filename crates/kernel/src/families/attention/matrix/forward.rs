@@ -45,7 +45,8 @@ impl<'a, 'b> Frame<'a, 'b> {
         let strips = self.strips(class);
         let (places, halves) = (strips.places, strips.halves);
         let queries = self.rounded_tile((halves, places.own[0]), class, g.rows, (&views.q, factor));
-        let tile = |i: usize, view| self.rounded_tile((halves, places.others[i]), class, g.columns, (view, None));
+        let tile =
+            |i: usize, view| self.rounded_tile((halves, places.others[i]), class, g.columns, (view, None));
         let others = [tile(0, &views.k), tile(1, &views.v)];
         let softmax = Softmax {
             exchange: b.shared("exchange", Type::F32, g.invocations()),

@@ -214,8 +214,11 @@ impl<'a, 'b> Frame<'a, 'b> {
     ) -> Result<(), KernelError> {
         let b = self.b;
         let [now, soon, later] = [0, 1, 2].map(|n| self.queries_of(walk, turn + n));
-        let statistics: Vec<[Expr<'b>; 2]> =
-            self.column_quads().into_iter().map(|quad| columns.arrays.map(|array| array.load(quad))).collect();
+        let statistics: Vec<[Expr<'b>; 2]> = self
+            .column_quads()
+            .into_iter()
+            .map(|quad| columns.arrays.map(|array| array.load(quad)))
+            .collect();
         let (g, key, places) = (self.geometry, self.first + self.place.0, self.strip_columns());
         let pair = |i: usize| {
             let zero = b.constant(0.0_f32);
