@@ -114,8 +114,8 @@ pub enum Contract {
     /// f32 storage, products and accumulation everywhere.
     #[default]
     Strict,
-    /// f32 storage and accumulation; contractions may round the operands of products: of large ones to f16 (11 bits; infinite from
-    /// 65,520 on, fewer digits below 6e-5), in the derivative region to bf16 (8 bits, any range).
+    /// f32 storage and accumulation; contractions and attention may round the operands of products: of large ones to f16 (11 bits;
+    /// infinite from 65,520 on, fewer digits below 6e-5), in the derivative region to bf16 (8 bits, any range).
     Fast,
 }
 

@@ -14,15 +14,22 @@ fn kept(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("results/h200").join(name)
 }
 
+/// A page is of one revision: what was not measured again since stands on one of its own.
 #[test]
-fn the_page_is_that_of_the_records() {
-    let files = Name::ALL.map(|name| kept(&format!("{}.json", name.text())));
-    let book = Book::read(&texts(&files).unwrap(), &texts(&[kept("plan.json")]).unwrap(), &[]).unwrap();
-    let page = page(&book);
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/results");
-    for (name, text) in [("README.md", page.text), (CHART, page.chart.unwrap())] {
-        let was = std::fs::read_to_string(folder.join(name)).unwrap();
-        assert!(text == was, "{name} is not that of the records: see the command in bench/README.md");
+fn the_pages_are_those_of_the_records() {
+    let results = ["smolvla", "unet", "resnet50", "whisper", "unet-fast", "resnet50-fast", "whisper-fast"];
+    let earlier: [&str; 1] = ["earlier/smollm2"];
+    for (page, results, plans) in
+        [("", results.as_slice(), vec![]), ("earlier", &earlier, vec![kept("earlier/plan.json")])]
+    {
+        let files: Vec<PathBuf> = results.iter().map(|name| kept(&format!("{name}.json"))).collect();
+        let book = Book::read(&texts(&files).unwrap(), &texts(&plans).unwrap(), &[]).unwrap();
+        let made = super::page(&book);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/results").join(page);
+        for (name, text) in [("README.md", made.text), (CHART, made.chart.unwrap())] {
+            let was = std::fs::read_to_string(folder.join(name)).unwrap();
+            assert!(text == was, "{page} {name} is not that of the records: see the command in bench/README.md");
+        }
     }
 }
 
