@@ -19,16 +19,20 @@ fn kept(name: &str) -> PathBuf {
 fn the_pages_are_those_of_the_records() {
     let results = ["smolvla", "unet", "resnet50", "whisper", "unet-fast", "resnet50-fast", "whisper-fast"];
     let earlier: [&str; 1] = ["earlier/smollm2"];
-    for (page, results, plans) in
-        [("", results.as_slice(), vec![]), ("earlier", &earlier, vec![kept("earlier/plan.json")])]
-    {
+    for (page, results, plans) in [
+        ("results", results.as_slice(), vec![]),
+        ("earlier-results", &earlier, vec![kept("earlier/plan.json")]),
+    ] {
         let files: Vec<PathBuf> = results.iter().map(|name| kept(&format!("{name}.json"))).collect();
         let book = Book::read(&texts(&files).unwrap(), &texts(&plans).unwrap(), &[]).unwrap();
         let made = super::page(&book);
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/results").join(page);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(page);
         for (name, text) in [("README.md", made.text), (CHART, made.chart.unwrap())] {
             let was = std::fs::read_to_string(folder.join(name)).unwrap();
-            assert!(text == was, "{page} {name} is not that of the records: see the command in bench/README.md");
+            assert!(
+                text == was,
+                "{page} {name} is not that of the records: see the command in bench/README.md"
+            );
         }
     }
 }
@@ -237,7 +241,7 @@ fn records_that_do_not_go_together_are_refused() {
 
 #[test]
 fn what_is_no_comparison_is_refused() {
-    let said = refused(of(&texts(&[kept("plan.json")]).unwrap()));
+    let said = refused(of(&texts(&[kept("earlier/plan.json")]).unwrap()));
     assert!(said.contains("plan.json: is a record of griffinfly strict without verdicts"), "{said}");
     let said = refused(of(&[text("f.json", &fast()), text("other.json", &other_card())]));
     assert_eq!(said, "f.json: is of Card A, of which there is no comparison");
