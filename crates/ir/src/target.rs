@@ -25,7 +25,7 @@ pub enum HalfFormat {
     Bf16,
 }
 
-/// Arithmetic a kernel uses for products; kernels without contractions are `F32`. Sums are kept in f32 by all classes.
+/// Arithmetic a kernel uses for products; kernels without contractions and attention are `F32`. Sums are kept in f32 by all classes.
 ///
 /// The classes other than `F32` write an operand as a sum of rounded *terms* and leave out the products of small terms. Errors
 /// are relative (Frobenius norm over the result, random operands of either sign).
@@ -129,7 +129,7 @@ impl Contract {
         }
     }
 
-    /// The numeric classes that contractions may use, in the derivative region or outside it.
+    /// The numeric classes that contractions and attention may use, in the derivative region or outside it.
     #[must_use]
     pub const fn classes(self, is_derivative: bool) -> &'static [NumericClass] {
         match (self, is_derivative) {
@@ -179,7 +179,7 @@ pub struct Target {
     pub is_hardware: bool,
     /// Compute units, as far as known: how many workgroups fill the device.
     pub compute_units: u32,
-    /// Numeric classes contractions may use.
+    /// Numeric classes contractions and attention may use.
     pub numeric_classes: Vec<NumericClass>,
     /// Formats that the matrix units multiply: 16x16x16 with f32 sums, by 32 invocations in lockstep. Classes of other formats are
     /// computed with ordinary arithmetic: to test the algorithm, not to be fast.

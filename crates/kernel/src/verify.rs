@@ -5,6 +5,8 @@
 //! and barriers and matrices only where all invocations arrive together:
 //! * inside `if` only when the generator claimed it uniform ([`crate::kir::Builder::if_uniform`]) and the condition
 //!   does not visibly depend on the invocation;
+//!   (or uniform within subgroups, [`crate::kir::Builder::if_subgroup_uniform`], for matrices and barriers of subgroups: which invocations
+//!   make a subgroup is not known here, so such a claim is taken as it is);
 //! * inside `for` only when its bounds do not depend on the invocation;
 //! * inside any loop only when nothing leaves that loop from a branch that is not claimed uniform.
 

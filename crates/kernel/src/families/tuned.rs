@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 
 /// Version of the kernels with alternatives. Raised with every change that may alter which of them is fastest; choices measured
 /// with another version do not count.
-pub const GENERATOR: u32 = 3;
+pub const GENERATOR: u32 = 4;
 
 /// Choices by problem: the key of a problem, the text of a choice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ impl Choices {
     }
 }
 
-/// The key of a loop whose contractions may use these numeric classes; `None` where its family has nothing to choose.
+/// The key of a loop whose products may use these numeric classes; `None` where its family has nothing to choose.
 #[must_use]
 pub fn key(l: &Loop, classes: &[NumericClass]) -> Option<String> {
     match &l.kind {

@@ -1,8 +1,8 @@
 //! Matrices of the builder: products of 16x16 blocks that a subgroup computes together (cooperative matrices).
 //!
 //! Factors are read from workgroup arrays of half precision, sums are f32 and leave through a workgroup array. All of it
-//! belongs where every invocation arrives, like a barrier; addresses must be the same within a subgroup, which the generator has
-//! to know: the verifier sees the workgroup only.
+//! belongs where every invocation of a subgroup arrives, like a barrier of subgroups; addresses must be the same within a subgroup,
+//! which the generator has to know: the verifier knows no subgroups.
 
 use super::build::Builder;
 use super::handle::{Expr, Shared};

@@ -1,6 +1,6 @@
 //! Attention and its gradients.
 
-use super::harness::{Case, run, with_device};
+use super::harness::{Case, results, run, with_device};
 use crate::attention::{Problem, loops, problems, rotated, rotations};
 use griffinfly_compile::kernel::families::attention::{Geometry, parse, realise_with};
 use griffinfly_compile::kernel::families::realise;
@@ -159,7 +159,7 @@ fn attention_by_matrices_takes_new_references() {
         // Rows of queries are heads of 16 elements; keys grow by one every third row.
         operands[0] = integers(operands[0].len(), |i| 1 + i / 16 % 2);
         operands[1] = integers(operands[1].len(), |i| i / 48);
-        let a = a.clone();
+        let (a, mut count) = (a.clone(), 0);
         for geometry in Geometry::all().into_iter().filter(|g| g.is_matrix) {
             let is_small = geometry.rows * geometry.columns <= 48 * 32 && geometry.columns == 32;
             if !geometry.fits(&a, device.target()) || !device.target().is_hardware && !is_small {
@@ -167,8 +167,32 @@ fn attention_by_matrices_takes_new_references() {
             }
             let realise = |l: &Loop| realise_with(l, device.target(), geometry);
             let case = Case::new(geometry.to_string(), l.clone(), operands.clone(), realise);
-            run(device, &[Case { tolerance: 1e-3, ..case }]);
+            count += run(device, &[Case { tolerance: 1e-3, ..case }]);
         }
+        assert!(count > 2, "{count}");
+    });
+}
+
+/// What a key holds that f16 does not shows in every result, and keys that are not seen show in none.
+#[test]
+fn attention_by_matrices_hides_no_overflow() {
+    with_device(|device| {
+        let problem = Problem { extents: [1, 2, 2, 20, 20, 16], mask: AttentionMask::CAUSAL, bias: None };
+        let (_, l, mut operands) = loops(&problem).remove(0);
+        let geometry = parse(&l, "matrix 16x16", &[NumericClass::F16]).unwrap();
+        // Keys 18 and 19 of both heads: the first element is beyond f16, and of the sign that makes scores small.
+        for key in [18, 19] {
+            for head in 0..2 {
+                operands[1][(key * 2 + head) * 16] = (-7e4_f32).to_bits();
+            }
+        }
+        (0..20 * 2).for_each(|row| operands[0][row * 16] = 1e-4_f32.to_bits());
+        let case = Case::new("overflow", l, operands, |l| realise_with(l, device.target(), geometry));
+        let results = results(device, &case);
+        let row =
+            |query: usize| results[0][query * 32..(query + 1) * 32].iter().map(|word| f32::from_bits(*word));
+        assert!((0..18).all(|query| row(query).all(f32::is_finite)));
+        assert!((18..20).all(|query| row(query).all(f32::is_nan)));
     });
 }
 

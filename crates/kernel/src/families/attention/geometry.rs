@@ -159,7 +159,7 @@ impl Geometry {
                 || SPLITS.contains(&self.splits)
                     && !self.is_matrix
                     && a.variant == AttentionVariant::Forward
-                    && self.scratch(a).is_some())
+                    && self.scratch(a).is_some_and(|bytes| bytes.iter().all(|n| *n <= target.chunk_bytes())))
     }
 
     /// Bytes of workgroup memory of the kernels for matrix units.

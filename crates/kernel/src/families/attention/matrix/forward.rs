@@ -1,7 +1,7 @@
 //! The forward kernel on matrix units.
 //!
 //! Exponentials are taken less a *reference* of the row that need not be its maximum: only when a score is [`SLACK`] above it do the
-//! rows of a strip take their maxima as new references and are the sums scaled anew. So weights stay below `2^SLACK`, which f16
+//! rows of a strip take their maxima as new references and are the sums scaled anew. So weights are at most `2^SLACK`, which f16
 //! holds with all its digits, and the sums, which are matrices, are seldom touched.
 
 use super::super::Frame;
@@ -10,9 +10,12 @@ use super::{Own, StripSums, Strips};
 use crate::KernelError;
 use crate::families::contract::point;
 use crate::families::contract::tiling::Units;
-use crate::kir::{Expr, MATRIX, Shared, Type, Var};
+use crate::kir::{Expr, MATRIX, Scalar, Shared, Type, Var};
 use griffinfly_ir::target::NumericClass;
 use std::f32::consts::{LN_2, LOG2_E};
+
+/// Bits of a NaN.
+const NAN: u32 = 0x7fc0_0000;
 
 /// How far above its reference a score (to the base 2) may be.
 const SLACK: f32 = 10.0;
@@ -74,7 +77,8 @@ impl<'a, 'b> Frame<'a, 'b> {
         let products = self.strip_products(block.strips, &block.queries, block.others[0]);
         let scores = self.strip_scores(&products, from)?;
         let most = scores.iter().copied().reduce(|x, y| x.native_max(y)).unwrap_or(s.reference.get());
-        let is_over = self.any(s.flags, (from - block.start) / step + 1, most.gt(s.reference.get() + SLACK));
+        let is_over =
+            self.any(s.flags, (from - block.start) / step + 1, (most - s.reference.get()).gt(SLACK));
         let body = || {
             let neighbour = self.neighbour(s.exchange, most);
             let old = s.reference.get();
@@ -105,7 +109,11 @@ impl<'a, 'b> Frame<'a, 'b> {
         let (g, query) = (self.geometry, self.first + self.place.0);
         let keys: Vec<Expr<'b>> = self.strip_columns().into_iter().map(|column| from + column).collect();
         let one = |(i, key): (usize, &Expr<'b>)| {
-            self.score(products[i / 4].lane((i % 4) as u8), self.head, (query, *key))
+            // An operand beyond f16 must not pass for a key that is not seen.
+            let product = products[i / 4].lane((i % 4) as u8);
+            let is_over = product.equals(f32::NEG_INFINITY);
+            let product = is_over.select(NAN, product.bitcast(Scalar::U32)).bitcast(Scalar::F32);
+            self.score(product, self.head, (query, *key))
         };
         let scores = keys.iter().enumerate().map(one).collect::<Result<Vec<_>, KernelError>>()?;
         let exist = (from + g.columns).le(self.keys);

@@ -6,6 +6,7 @@ use super::super::gradient::{Pair, Statistics, Walk};
 use super::super::tile::{Registers, Rows, Tile};
 use super::{Own, StripSums, Strips};
 use crate::KernelError;
+use crate::families::contract::tiling::Units;
 use crate::families::contract::view::View;
 use crate::kir::{Expr, Shared, Type, Var};
 use griffinfly_ir::target::NumericClass;
@@ -237,6 +238,10 @@ impl<'a, 'b> Frame<'a, 'b> {
         self.wait();
         of_kind(1).for_each(|sums| self.weigh_strip(block.strips, sums, block.others[1]));
         if of_kind(0).next().is_some() {
+            // With matrices, the second products wait before anything is written over the weights.
+            if self.units == Units::Plain {
+                self.wait();
+            }
             let ds = self.strip_gradients(block, &p, are_seen, &pair);
             self.put_strip_weights(block.strips, &ds);
             self.wait();

@@ -142,8 +142,8 @@ impl<'a, 'b> Frame<'a, 'b> {
         self.column_quads().into_iter().flat_map(|quad| (0..4_u32).map(move |e| quad * 4 + e)).collect()
     }
 
-    /// Products of the invocation's row with its columns of a tile, in quadruples. Whoever wrote weights or read scores of the strip before has
-    /// to have waited.
+    /// Products of the invocation's row with its columns of a tile, in quadruples. The strip has to have waited since it read scores; with
+    /// matrices it waits here, before it reads the new ones.
     fn strip_products(&self, strips: Strips<'b>, own: &Own<'a, 'b>, other: Tile<'a, 'b>) -> Vec<Expr<'b>> {
         let Some(scores) = strips.scores else { return self.plain_products(own.tile, other) };
         let (b, g, stride) = (self.b, self.geometry, matrix_stride(self.width()));
