@@ -147,7 +147,7 @@ fn tables_of_the_library_name_what_exists() {
             let is_known = if key.starts_with("contract ") {
                 contract::parse(text, &target, &NumericClass::ALL).is_some()
             } else {
-                let name = text.split_once(" split").map_or(text.as_str(), |(name, _)| name);
+                let name = text.split_once(" split").map_or(text, |(name, _)| name);
                 key.starts_with("attention ") && Geometry::all().iter().any(|g| g.to_string() == name)
             };
             assert!(is_known, "{key}: {text}");
