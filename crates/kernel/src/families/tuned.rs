@@ -200,8 +200,9 @@ fn attention_key(a: &Attention, classes: &[NumericClass]) -> String {
     if a.bias.is_some() {
         out.push_str(" bias");
     }
-    for class in attention::classes(a.variant).iter().filter(|class| classes.contains(class)) {
-        let _ = write!(out, " {}", class.name());
+    let rounded = attention::rounded(a.variant);
+    if classes.contains(&rounded) {
+        let _ = write!(out, " {}", rounded.name());
     }
     out
 }

@@ -101,11 +101,13 @@ pub(super) struct Halves {
     pub(super) length: u32,
 }
 
-/// The numeric classes that kernels of a variant round to.
-pub(in crate::families) fn classes(variant: AttentionVariant) -> &'static [NumericClass] {
+/// The numeric class that kernels of a variant round to. Probabilities, and what the forward pass knows, are of moderate size; gradients
+/// may be tiny, which takes the range of bf16. The scores of the gradient kernels have two terms, so that probabilities come back as
+/// they were.
+pub(in crate::families) const fn rounded(variant: AttentionVariant) -> NumericClass {
     match variant {
-        AttentionVariant::Forward => &[NumericClass::F16],
-        AttentionVariant::GradQuery | AttentionVariant::GradKeyValue => &[NumericClass::Bf16],
+        AttentionVariant::Forward => NumericClass::F16,
+        AttentionVariant::GradQuery | AttentionVariant::GradKeyValue => NumericClass::Bf16,
     }
 }
 
@@ -131,15 +133,10 @@ impl Geometry {
         Self { rows, columns, high: rows, wide: 2, is_matrix: true, splits: 1 }
     }
 
-    /// The numeric class of the kernel. Probabilities, and what the forward pass knows, are of moderate size; gradients may be tiny,
-    /// which takes the range of bf16. The scores of the gradient kernels have two terms, so that probabilities come back as they were.
+    /// The numeric class of the kernel.
     #[must_use]
     pub const fn class(self, variant: AttentionVariant) -> NumericClass {
-        match (self.is_matrix, variant) {
-            (false, _) => NumericClass::F32,
-            (true, AttentionVariant::Forward) => NumericClass::F16,
-            (true, AttentionVariant::GradQuery | AttentionVariant::GradKeyValue) => NumericClass::Bf16,
-        }
+        if self.is_matrix { rounded(variant) } else { NumericClass::F32 }
     }
 
     /// Whether a target can run a loop this way.

@@ -15,8 +15,7 @@ impl<'b> Frame<'_, 'b> {
         terms.into_iter().flatten().reduce(|x, y| x & y)
     }
 
-    /// Whether all pairs of ranges of queries and keys, each first and count, exist as far as `end` says (which counts those run over)
-    /// and are seen.
+    /// Whether all pairs of ranges of queries and keys, each first and count, are seen, if `exist` says that all are there.
     pub(super) fn all_seen(
         &self,
         (query, queries): (Expr<'b>, u32),

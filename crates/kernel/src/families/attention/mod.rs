@@ -37,7 +37,7 @@ mod tests;
 
 pub use choose::{choose, choose_among, ranked};
 pub use geometry::Geometry;
-pub(super) use geometry::classes;
+pub(super) use geometry::rounded;
 
 use super::contract::point::{Buffers, Sight};
 use super::contract::tiling::Units;
