@@ -4,7 +4,7 @@
 #   BENCH     the griffinfly-bench binary (default target/release/griffinfly-bench)
 #   PYTHON    a Python with torch 2.11, numpy and safetensors (default python3)
 #   WORKLOAD  names with commas, or all          SIZE    full or small
-#   DEVICE    auto, vulkan or host               TORCH   cuda or cpu
+#   DEVICE    auto, vulkan, webgpu, host         TORCH   cuda or cpu
 #   MODES     eager,compile,graph                SAMPLES timed calls per cell
 #   WEIGHTS   a SmolLM2-135M checkpoint instead of drawn weights
 #   FAST      anything: fast programs and PyTorch with TF32 too

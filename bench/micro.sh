@@ -3,7 +3,7 @@
 #   OUT       folder for the records (default target/bench)
 #   BENCH     the griffinfly-bench binary (default target/release/griffinfly-bench)
 #   PYTHON    a Python with torch 2.11 (default python3)
-#   DEVICE    auto, vulkan or host               TORCH   cuda or cpu
+#   DEVICE    auto, vulkan, webgpu, host         TORCH   cuda or cpu
 #   SHAPES    another file of shapes             SAMPLES submissions per operation
 # Left in OUT: pytorch-micro.json, and micro.json for `report --micro`, with both sides' times.
 set -eu

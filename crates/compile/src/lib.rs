@@ -18,6 +18,7 @@ pub mod rewrite;
 pub mod schedule;
 pub mod tuning;
 
+pub use emit::Kernels;
 pub use error::CompileError;
 /// The kernel crate, for devices: the host twins of its scalar functions, and what tests build kernels with.
 pub use griffinfly_kernel as kernel;

@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::tune;
 use griffinfly_compile::kernel::families::tuned::Choices;
-use griffinfly_gpu::vulkan::{self, Selector};
-use griffinfly_gpu::{DeviceInfo, host};
+use griffinfly_gpu::vulkan;
+use griffinfly_gpu::{AdapterType, DeviceInfo, Selector, host};
 use griffinfly_ir::target::Target;
 use serde::Serialize;
 use std::fmt;
@@ -26,6 +26,8 @@ pub enum DeviceChoice {
     Auto,
     /// Any Vulkan device, hardware before software.
     Vulkan,
+    /// Any WebGPU device (Metal, DX12 or Vulkan below it), hardware before software.
+    WebGpu,
     /// The CPU.
     Host,
 }
@@ -33,7 +35,7 @@ pub enum DeviceChoice {
 /// A device as listings show it.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceListing {
-    /// `vulkan` or `host`.
+    /// `vulkan`, `webgpu` or `host`.
     pub backend: &'static str,
     /// The device's own name.
     pub name: String,
@@ -48,27 +50,14 @@ pub struct DeviceListing {
 }
 
 impl Device {
-    /// The best device there is: a hardware GPU, else the CPU. A software Vulkan driver is slower than the CPU and is
-    /// used only when asked for.
+    /// The best device there is: a hardware GPU through Vulkan, else one through WebGPU where that is built in, else the CPU. A
+    /// software driver is slower than the CPU and is used only when asked for.
     ///
     /// # Errors
     /// None at present: a GPU that cannot be opened is passed over, with a warning to the log.
     pub fn best() -> Result<Device, Error> {
-        let hardware = |a: &vulkan::AdapterInfo| a.kind.is_hardware() && a.unusable.is_none();
-        match vulkan::enumerate() {
-            Ok(adapters) if adapters.iter().any(hardware) => match vulkan::open(&Selector::HardwareOnly) {
-                Ok(device) => Ok(Device::tuned(device)),
-                Err(reason) => {
-                    tracing::warn!(%reason, "the GPU does not open, using the host");
-                    Ok(Device::host())
-                }
-            },
-            Ok(_) => Ok(Device::host()),
-            Err(reason) => {
-                tracing::debug!(%reason, "no Vulkan device, using the host");
-                Ok(Device::host())
-            }
-        }
+        let opened = [hardware_vulkan(), webgpu::hardware()].into_iter().flatten().next();
+        Ok(opened.map_or_else(Device::host, Device::tuned))
     }
 
     /// The CPU.
@@ -85,14 +74,23 @@ impl Device {
         Ok(Device::tuned(vulkan::open(&Selector::Best)?))
     }
 
+    /// The first usable WebGPU device, hardware before software.
+    ///
+    /// # Errors
+    /// No usable device; built without the feature `webgpu`.
+    pub fn webgpu() -> Result<Device, Error> {
+        Ok(Device::tuned(webgpu::open()?))
+    }
+
     /// A device by choice.
     ///
     /// # Errors
-    /// As [`Device::best`] and [`Device::vulkan`].
+    /// As [`Device::best`], [`Device::vulkan`] and [`Device::webgpu`].
     pub fn open(choice: DeviceChoice) -> Result<Device, Error> {
         match choice {
             DeviceChoice::Auto => Device::best(),
             DeviceChoice::Vulkan => Device::vulkan(),
+            DeviceChoice::WebGpu => Device::webgpu(),
             DeviceChoice::Host => Ok(Device::host()),
         }
     }
@@ -128,6 +126,7 @@ impl Device {
     pub fn list() -> Vec<DeviceListing> {
         let mut all: Vec<DeviceListing> =
             vulkan::enumerate().unwrap_or_default().into_iter().map(adapter).collect();
+        all.extend(webgpu::list());
         let host = Device::host();
         let info = host.info();
         all.push(DeviceListing {
@@ -166,15 +165,95 @@ impl Device {
     }
 }
 
-fn adapter(a: vulkan::AdapterInfo) -> DeviceListing {
-    let kind = match serde_json::to_value(a.kind) {
+/// A hardware GPU, if there is one that opens.
+fn hardware_vulkan() -> Option<Arc<dyn griffinfly_gpu::Device>> {
+    let is_usable = |a: &vulkan::AdapterInfo| a.kind.is_hardware() && a.unusable.is_none();
+    match vulkan::enumerate() {
+        Ok(adapters) if adapters.iter().any(is_usable) => opened(vulkan::open(&Selector::HardwareOnly)),
+        Ok(_) => None,
+        Err(reason) => {
+            tracing::debug!(%reason, "no Vulkan device");
+            None
+        }
+    }
+}
+
+/// A device, or a warning that it does not open.
+fn opened(
+    device: Result<Arc<dyn griffinfly_gpu::Device>, griffinfly_gpu::GpuError>,
+) -> Option<Arc<dyn griffinfly_gpu::Device>> {
+    match device {
+        Ok(device) => Some(device),
+        Err(reason) => {
+            tracing::warn!(%reason, "the GPU does not open");
+            None
+        }
+    }
+}
+
+#[cfg(any(feature = "webgpu", target_vendor = "apple"))]
+mod webgpu {
+    use super::DeviceListing;
+    use griffinfly_gpu::webgpu::{AdapterInfo, enumerate, open as open_selected};
+    use griffinfly_gpu::{Device, GpuError, Selector};
+    use std::sync::Arc;
+
+    pub(super) fn open() -> Result<Arc<dyn Device>, GpuError> {
+        open_selected(&Selector::Best)
+    }
+
+    pub(super) fn hardware() -> Option<Arc<dyn Device>> {
+        let is_usable = |a: &AdapterInfo| a.kind.is_hardware() && a.unusable.is_none();
+        let has_any = enumerate().unwrap_or_default().iter().any(is_usable);
+        if has_any { super::opened(open_selected(&Selector::HardwareOnly)) } else { None }
+    }
+
+    pub(super) fn list() -> Vec<DeviceListing> {
+        let listing = |a: AdapterInfo| DeviceListing {
+            backend: "webgpu",
+            name: a.name,
+            kind: super::kind(a.kind),
+            driver: a.driver,
+            memory_bytes: 0,
+            unusable: a.unusable,
+        };
+        enumerate().unwrap_or_default().into_iter().map(listing).collect()
+    }
+}
+
+#[cfg(not(any(feature = "webgpu", target_vendor = "apple")))]
+mod webgpu {
+    use super::DeviceListing;
+    use griffinfly_gpu::{Device, GpuError};
+    use std::sync::Arc;
+
+    pub(super) fn open() -> Result<Arc<dyn Device>, GpuError> {
+        let reason = "built without the feature `webgpu`".into();
+        Err(GpuError::NoDevice { backend: "WebGPU", reason })
+    }
+
+    pub(super) fn hardware() -> Option<Arc<dyn Device>> {
+        None
+    }
+
+    pub(super) fn list() -> Vec<DeviceListing> {
+        Vec::new()
+    }
+}
+
+/// The kind of an adapter in listings.
+fn kind(kind: AdapterType) -> String {
+    match serde_json::to_value(kind) {
         Ok(serde_json::Value::String(kind)) => kind,
         _ => "other".into(),
-    };
+    }
+}
+
+fn adapter(a: vulkan::AdapterInfo) -> DeviceListing {
     DeviceListing {
         backend: "vulkan",
         name: a.name,
-        kind,
+        kind: kind(a.kind),
         driver: a.driver,
         memory_bytes: a.memory_bytes,
         unusable: a.unusable,
@@ -194,8 +273,9 @@ impl FromStr for DeviceChoice {
         match text {
             "auto" => Ok(DeviceChoice::Auto),
             "vulkan" => Ok(DeviceChoice::Vulkan),
+            "webgpu" => Ok(DeviceChoice::WebGpu),
             "host" => Ok(DeviceChoice::Host),
-            other => Err(format!("'{other}' is no device: choose auto, vulkan or host")),
+            other => Err(format!("'{other}' is no device: choose auto, vulkan, webgpu or host")),
         }
     }
 }

@@ -13,6 +13,31 @@ pub enum Backend {
     Host,
     /// SPIR-V kernels through Vulkan.
     Vulkan,
+    /// WGSL kernels through WebGPU: Metal, DX12, Vulkan or a browser below it.
+    WebGpu,
+}
+
+impl Backend {
+    /// Whether programs are kernels (and not loops).
+    #[must_use]
+    pub const fn has_kernels(self) -> bool {
+        match self {
+            Backend::Host => false,
+            Backend::Vulkan | Backend::WebGpu => true,
+        }
+    }
+
+    /// Whether workgroups of one dispatch can read what others of it wrote: WGSL has no coherent storage.
+    #[must_use]
+    pub const fn has_exchange(self) -> bool {
+        matches!(self, Backend::Vulkan)
+    }
+
+    /// Whether dispatches of one level run at the same time: WebGPU puts a barrier between any two that write one buffer.
+    #[must_use]
+    pub const fn overlaps_dispatches(self) -> bool {
+        matches!(self, Backend::Vulkan)
+    }
 }
 
 /// How the operands of products are rounded.
@@ -241,6 +266,19 @@ impl Target {
             compute_units: 2,
             numeric_classes: NumericClass::ALL.to_vec(),
             matrix_formats: Vec::new(),
+        }
+    }
+
+    /// A device with the default limits of WebGPU (W3C WebGPU, section 3.6.2), which every browser grants.
+    #[must_use]
+    pub fn minimal_webgpu() -> Self {
+        Target {
+            backend: Backend::WebGpu,
+            name: "minimal webgpu".into(),
+            max_buffer_bytes: 256 << 20,
+            max_workgroup_bytes: 16 << 10,
+            subgroup_size: 1,
+            ..Target::minimal_vulkan()
         }
     }
 

@@ -1,5 +1,6 @@
 //! Dispatches: loops become kernels with bindings and geometry, or host loops.
 
+use super::kernels::Kernels;
 use super::place::Placement;
 use super::shares::{self, Share};
 use super::temporaries::Steps;
@@ -8,7 +9,7 @@ use crate::error::CompileError;
 use crate::fuse::update::{self, Lane, UpdateGroup};
 use crate::lower::{LoopNode, Phase, TensorId};
 use crate::program::{
-    ArenaId, Binding, BindingAccess, Dispatch, Kernel, KernelId, LoopId, Place, SectionKind, Work,
+    ArenaId, Binding, BindingAccess, Dispatch, LoopId, Place, SectionKind, Work,
 };
 use crate::schedule::Schedule;
 use griffinfly_ir::layout::aligned;
@@ -16,8 +17,8 @@ use griffinfly_ir::loops::{Loop, LoopKind};
 use griffinfly_ir::target::{Backend, NumericClass, Target};
 use griffinfly_kernel::families::contract::{self, Neighbours};
 use griffinfly_kernel::families::tuned::{self, Choices};
-use griffinfly_kernel::families::{self, Instance, Realisation, Slot};
-use griffinfly_kernel::{KernelError, print, spirv};
+use griffinfly_kernel::families::{Instance, Realisation, Slot};
+use griffinfly_kernel::{KernelError, print};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -57,7 +58,7 @@ pub(super) enum What {
 /// Everything emission makes.
 pub(super) struct Emitted {
     /// Distinct kernels.
-    pub(super) kernels: Vec<Kernel>,
+    pub(super) kernels: Kernels,
     /// Loops.
     pub(super) loops: Vec<Loop>,
     /// Dispatches in a valid sequential order.
@@ -181,7 +182,7 @@ impl Realised {
 }
 
 /// Results for all items, in their order, made on several threads; of errors the first.
-fn in_parallel<T: Sync, R: Send>(
+pub(super) fn in_parallel<T: Sync, R: Send>(
     items: &[T],
     work: impl Fn(&T) -> Result<R, CompileError> + Sync,
 ) -> Result<Vec<R>, CompileError> {
@@ -259,8 +260,7 @@ pub(super) fn emit(
             }
         }
     }
-    let kernels = e.kernels.compile()?;
-    Ok(Emitted { kernels, loops, steps: e.steps })
+    Ok(Emitted { kernels: e.kernels, loops, steps: e.steps })
 }
 
 /// The place of counters that no piece asked for: no arena, so the verifier would name it.
@@ -323,7 +323,7 @@ impl Emitter<'_> {
             return Ok(());
         }
         for (instance, code) in realisation.dispatches.iter().zip(codes) {
-            let kernel = self.kernels.add((instance, code), self.target)?;
+            let kernel = self.kernels.add_printed((instance, code), self.target)?;
             let accesses = self.kernels.accesses(kernel).to_vec();
             let bindings = instance.bindings.iter().zip(accesses).map(|(s, a)| bind(*s, a)).collect();
             let (parameters, groups) = (instance.parameters.clone(), instance.groups);
@@ -375,67 +375,6 @@ fn windows(group: &UpdateGroup, schedule: &Schedule, placement: &Placement) -> V
         start = i + 1;
     }
     out
-}
-
-/// Distinct kernels by their code.
-#[derive(Default)]
-pub(super) struct Kernels {
-    all: Vec<Kernel>,
-    by_code: HashMap<String, KernelId>,
-}
-
-impl Kernels {
-    /// The kernel of an instance, which is new or has the code of an earlier one.
-    pub(super) fn add(
-        &mut self,
-        (instance, code): (&Instance, &str),
-        target: &Target,
-    ) -> Result<KernelId, CompileError> {
-        let k = &instance.kernel;
-        if let Some(id) = self.by_code.get(code) {
-            return Ok(*id);
-        }
-        let id = KernelId(self.all.len() as u32);
-        let access = |b: &griffinfly_kernel::kir::Binding| match b.access {
-            griffinfly_kernel::kir::Access::Read => BindingAccess::Read,
-            _ => BindingAccess::Write,
-        };
-        griffinfly_kernel::verify::check(k, &families::limits(target)).map_err(|source| {
-            CompileError::Kernel { archetype: instance.name.clone(), label: k.name.clone(), source }
-        })?;
-        self.all.push(Kernel {
-            name: instance.name.clone(),
-            numeric: instance.numeric,
-            bindings: k.bindings.iter().map(access).collect(),
-            parameter_words: k.parameter_bytes() as u32 / 4,
-            workgroup_size: k.workgroup_size,
-            workgroup_bytes: k.workgroup_bytes() as u32,
-            spirv: Vec::new(),
-            wgsl: code.to_owned(),
-        });
-        self.by_code.insert(code.to_owned(), id);
-        Ok(id)
-    }
-
-    /// How a kernel uses its bindings.
-    pub(super) fn accesses(&self, kernel: KernelId) -> &[BindingAccess] {
-        &self.all[kernel.index()].bindings
-    }
-
-    /// Translates all kernels to SPIR-V on several threads.
-    pub(super) fn compile(mut self) -> Result<Vec<Kernel>, CompileError> {
-        let spirv = in_parallel(&self.all, translate)?;
-        self.all.iter_mut().zip(spirv).for_each(|(kernel, spirv)| kernel.spirv = spirv);
-        Ok(self.all)
-    }
-}
-
-fn translate(kernel: &Kernel) -> Result<Vec<u32>, CompileError> {
-    spirv::compile(&kernel.wgsl, print::ENTRY).map_err(|source| CompileError::Kernel {
-        archetype: "translation".into(),
-        label: kernel.name.clone(),
-        source,
-    })
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! Emission: a scheduled loop graph becomes a program.
 //!
 //! `place` gives every tensor that outlives a step its bytes, `shares` says how much of the device a contraction can count on,
-//! `dispatch` makes kernels (or host loops) of the loops, `order` finds which dispatches must come after which, `temporaries` gives
+//! `dispatch` makes kernels (or host loops) of the loops, `kernels` keeps distinct ones, `order` finds which dispatches must come after which, `temporaries` gives
 //! what is left its bytes and orders the dispatches, `levels` groups them by the byte ranges they touch, and `prefetch` adds what
-//! brings weights into the cache in time; `single` makes the program of one loop alone. The finished program passes its own verifier before it is returned.
+//! brings weights into the cache in time; `usage` declares bindings for targets that track whole buffers; `single` makes the program of one loop alone. The finished program passes its own verifier before it is returned.
 
 mod dispatch;
+mod kernels;
 mod levels;
 mod order;
 mod place;
@@ -13,7 +14,9 @@ mod prefetch;
 mod shares;
 mod single;
 mod temporaries;
+mod usage;
 
+pub use kernels::Kernels;
 pub(crate) use levels::conflict;
 pub(crate) use shares::{Share, run as shares};
 pub(crate) use single::single;
@@ -44,12 +47,13 @@ pub(crate) fn run(schedule: &Schedule, target: &Target, options: &Options) -> Re
         constants: place::constants(&schedule.graph, &placement),
         memory,
         arenas: placement.arenas,
-        kernels,
+        kernels: Vec::new(),
         loops,
         dispatches: steps.dispatches,
         sections: Vec::new(),
         id_guard: None,
     };
+    kernels.settle(&mut program)?;
     if options.budget.is_none() {
         prefetch::run(&mut program, &mut levels)?;
     }

@@ -8,7 +8,7 @@
 //! Invariants: a prefetch conflicts with nothing in its level; results stay the same. Only large hardware gets them: there what
 //! this costs was measured.
 
-use super::dispatch::Kernels;
+use super::kernels::Kernels;
 use super::levels::conflict;
 use crate::error::CompileError;
 use crate::program::{
@@ -19,7 +19,6 @@ use griffinfly_ir::layout::aligned;
 use griffinfly_ir::loops::LoopKind;
 use griffinfly_ir::target::{TENSOR_ALIGNMENT, Target};
 use griffinfly_kernel::families::{Instance, prefetch};
-use griffinfly_kernel::print::{self, PrintOptions};
 use std::collections::{HashMap, HashSet};
 
 /// Fewest and most bytes worth a prefetch.
@@ -37,7 +36,9 @@ pub(super) type Levels = Vec<(SectionKind, Vec<Vec<DispatchId>>)>;
 /// # Errors
 /// A kernel that breaks a limit of the target.
 pub(super) fn run(program: &mut Program, levels: &mut Levels) -> Result<(), CompileError> {
-    if !program.target.is_hardware || program.target.compute_units < UNITS {
+    let target = &program.target;
+    let is_apart = !target.backend.overlaps_dispatches();
+    if is_apart || !target.is_hardware || target.compute_units < UNITS {
         return Ok(());
     }
     let wanted: Vec<_> = levels.iter().map(|(_, levels)| wanted(program, levels)).collect();
@@ -46,7 +47,7 @@ pub(super) fn run(program: &mut Program, levels: &mut Levels) -> Result<(), Comp
     }
     let mut own = Kernels::default();
     let any = instance(*BYTES.start(), &program.target)?;
-    own.add((&any, &print::wgsl(&any.kernel, &PrintOptions::default())), &program.target)?;
+    own.add(&any, &program.target)?;
     let kernel = KernelId(program.kernels.len() as u32);
     program.kernels.extend(own.compile()?);
     let sinks = ArenaId(program.arenas.len() as u32);

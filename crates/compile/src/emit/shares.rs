@@ -31,7 +31,7 @@ const FULL: u128 = 1 << 20;
 /// The share of each loop; of loops that are no contractions that of the device.
 pub(crate) fn run(schedule: &Schedule, target: &Target) -> Vec<Share> {
     let work = |kind: &LoopKind| match kind {
-        LoopKind::Contract(c) if target.is_hardware => work(c).into(),
+        LoopKind::Contract(c) if target.is_hardware && target.backend.overlaps_dispatches() => work(c).into(),
         _ => 0,
     };
     let works: Vec<u128> = schedule.graph.loops.iter().map(|node| work(&node.l.kind)).collect();

@@ -3,7 +3,7 @@
 //! Operands and results are state, an arena each, in the order of the loop, so several programs of a loop can be bound to the same
 //! buffers. Its dispatches run one after the other in the forward section.
 
-use super::dispatch::Kernels;
+use super::kernels::Kernels;
 use crate::error::CompileError;
 use crate::program::{
     Arena, ArenaId, Binding, ConstantData, Dispatch, DispatchId, FORMAT, LoopId, MemoryReport, Place,
@@ -13,7 +13,6 @@ use griffinfly_ir::layout::aligned;
 use griffinfly_ir::loops::Loop;
 use griffinfly_ir::target::Target;
 use griffinfly_kernel::families::{Realisation, Slot};
-use griffinfly_kernel::print::{self, PrintOptions};
 
 /// The program of a loop as it was realised: arena i is operand i, the results follow.
 ///
@@ -42,8 +41,7 @@ pub(crate) fn single(l: &Loop, realisation: &Realisation, target: &Target) -> Re
     let mut kernels = Kernels::default();
     let mut dispatches = Vec::new();
     for instance in &realisation.dispatches {
-        let kernel =
-            kernels.add((instance, &print::wgsl(&instance.kernel, &PrintOptions::default())), target)?;
+        let kernel = kernels.add(instance, target)?;
         let bindings = instance.bindings.iter().zip(kernels.accesses(kernel)).map(|(slot, access)| {
             let (arena, bytes) = place(slot);
             Binding { arena: ArenaId(arena as u32), offset: 0, bytes, access: *access }
@@ -57,18 +55,20 @@ pub(crate) fn single(l: &Loop, realisation: &Realisation, target: &Target) -> Re
         });
     }
     let levels = (0..dispatches.len()).map(|i| vec![DispatchId(i as u32)]).collect();
-    Ok(Program {
+    let mut program = Program {
         format: FORMAT,
         generator: env!("CARGO_PKG_VERSION").into(),
         target: target.clone(),
         arenas,
         externals: Vec::new(),
         constants,
-        kernels: kernels.compile()?,
+        kernels: Vec::new(),
         loops: vec![l.clone()],
         dispatches,
         sections: vec![Section { kind: SectionKind::ForwardBackward, levels }],
         memory: MemoryReport::default(),
         id_guard: None,
-    })
+    };
+    kernels.settle(&mut program)?;
+    Ok(program)
 }

@@ -32,7 +32,7 @@ mod windows;
 
 use crate::lower::LoopGraph;
 use epilogue::Onto;
-use griffinfly_ir::target::{Backend, Target};
+use griffinfly_ir::target::Target;
 
 /// Integer instructions per element an inlined index map may cost.
 const INDEX_COST_LIMIT: usize = 40;
@@ -53,7 +53,7 @@ pub fn run(graph: LoopGraph, target: &Target) -> LoopGraph {
             break;
         }
     }
-    if target.backend == Backend::Vulkan {
+    if target.backend.has_kernels() {
         prologue::run_ahead(&mut pool, max_bindings);
         terms::run(&mut pool, max_bindings);
         scale::run(&mut pool, max_bindings);
@@ -61,5 +61,5 @@ pub fn run(graph: LoopGraph, target: &Target) -> LoopGraph {
     siblings::run(&mut pool, max_bindings);
     pool.drop_dead();
     let graph = pool.finish();
-    if target.backend == Backend::Vulkan { windows::run(graph, max_bindings) } else { graph }
+    if target.backend.has_kernels() { windows::run(graph, max_bindings) } else { graph }
 }

@@ -82,7 +82,7 @@ impl Program {
                     faults.push(format!("{what} binds {} ranges", d.bindings.len()));
                 }
             }
-            (Work::Kernel { kernel, parameters, groups }, Backend::Vulkan) => {
+            (Work::Kernel { kernel, parameters, groups }, Backend::Vulkan | Backend::WebGpu) => {
                 let Some(k) = self.kernels.get(kernel.index()) else {
                     faults.push(format!("{what}: kernel {} does not exist", kernel.0));
                     return;

@@ -18,4 +18,5 @@ mod scaling;
 mod targets;
 mod terms;
 mod tuning;
+mod usage;
 mod windows;

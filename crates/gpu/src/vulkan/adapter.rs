@@ -3,38 +3,14 @@
 //! Hardware comes before software; within that, discrete before virtual before integrated, then the driver's own order.
 
 use super::instance::{Instance, has_extension, no_device};
-use super::options::Selector;
 use super::{matrices, negotiate};
+use crate::adapter::{AdapterType, Candidate, Selector, choose};
 use crate::device::DeviceInfo;
 use crate::error::GpuError;
 use ash::{khr, vk};
 use griffinfly_ir::target::Target;
 use serde::Serialize;
 use std::ffi::CStr;
-
-/// What an adapter is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AdapterType {
-    /// A card with its own memory.
-    DiscreteGpu,
-    /// A GPU given to a virtual machine.
-    VirtualGpu,
-    /// A GPU that shares the CPU's memory.
-    IntegratedGpu,
-    /// Something else.
-    Other,
-    /// A software driver.
-    Software,
-}
-
-impl AdapterType {
-    /// Whether it is a hardware GPU.
-    #[must_use]
-    pub fn is_hardware(self) -> bool {
-        matches!(self, AdapterType::DiscreteGpu | AdapterType::VirtualGpu | AdapterType::IntegratedGpu)
-    }
-}
 
 /// What is known about an adapter without opening it.
 #[derive(Clone, Debug, Serialize)]
@@ -51,6 +27,12 @@ pub struct AdapterInfo {
     pub memory_bytes: u64,
     /// Why it cannot be used, if so.
     pub unusable: Option<String>,
+}
+
+impl AdapterInfo {
+    fn candidate(&self) -> Candidate<'_> {
+        Candidate { name: &self.name, kind: self.kind, unusable: self.unusable.as_deref() }
+    }
 }
 
 /// An adapter with everything needed to open it.
@@ -92,40 +74,11 @@ pub(super) fn list(instance: &Instance) -> Result<Vec<Adapter>, GpuError> {
 
 /// Picks one adapter.
 pub(super) fn select(mut adapters: Vec<Adapter>, selector: &Selector) -> Result<Adapter, GpuError> {
-    let usable = |adapter: &Adapter| adapter.info.unusable.is_none();
-    let found = match selector {
-        Selector::Best => adapters.iter().position(usable),
-        Selector::HardwareOnly => {
-            adapters.iter().position(|adapter| usable(adapter) && adapter.info.kind.is_hardware())
-        }
-        Selector::NameContains(part) => {
-            let part = part.to_lowercase();
-            let named = |adapter: &Adapter| adapter.info.name.to_lowercase().contains(&part);
-            let best = adapters.iter().position(|adapter| named(adapter) && usable(adapter));
-            best.or_else(|| adapters.iter().position(named))
-        }
-        Selector::Index(index) => (*index < adapters.len()).then_some(*index),
+    let index = {
+        let candidates: Vec<_> = adapters.iter().map(|adapter| adapter.info.candidate()).collect();
+        choose(&candidates, selector).map_err(no_device)?
     };
-    let Some(index) = found else { return Err(no_device(none_matches(&adapters, selector))) };
-    let adapter = adapters.swap_remove(index);
-    match &adapter.info.unusable {
-        Some(reason) => Err(no_device(format!("{}: {reason}", adapter.info.name))),
-        None => Ok(adapter),
-    }
-}
-
-fn none_matches(adapters: &[Adapter], selector: &Selector) -> String {
-    if adapters.is_empty() {
-        return "the Vulkan loader found no driver with a device".into();
-    }
-    let list: Vec<String> = adapters
-        .iter()
-        .map(|adapter| match &adapter.info.unusable {
-            Some(reason) => format!("{} ({reason})", adapter.info.name),
-            None => format!("{} ({:?})", adapter.info.name, adapter.info.kind),
-        })
-        .collect();
-    format!("none of [{}] matches {selector:?}", list.join(", "))
+    Ok(adapters.swap_remove(index))
 }
 
 impl Adapter {
@@ -251,4 +204,25 @@ fn compute_family(families: &[vk::QueueFamilyProperties]) -> Option<(u32, u32)> 
     };
     let timed = computing().find(|(family, _)| family.timestamp_valid_bits > 0);
     timed.or_else(|| computing().next()).map(|(family, index)| (index, family.timestamp_valid_bits))
+}
+
+/// Compute units of an adapter of another instance, as far as the driver tells.
+#[cfg(feature = "webgpu")]
+pub(crate) fn compute_units(
+    instance: &ash::Instance,
+    physical: vk::PhysicalDevice,
+    is_hardware: bool,
+) -> Option<u32> {
+    // SAFETY: the adapter belongs to the instance, which is alive.
+    let (properties, available) = unsafe {
+        (
+            instance.get_physical_device_properties(physical),
+            instance.enumerate_device_extension_properties(physical).ok()?,
+        )
+    };
+    if properties.api_version < vk::API_VERSION_1_1 {
+        return None;
+    }
+    let query = negotiate::Query { instance, physical, properties: &properties, available: &available };
+    Some(query.compute_units(is_hardware))
 }

@@ -5,10 +5,11 @@
 
 use super::device::Shared;
 use super::memory::{self, Home, RawBuffer, Request};
+use crate::common::bound::{self, Origin, arena_name};
 use crate::device::Buffer;
 use crate::error::GpuError;
 use ash::vk;
-use griffinfly_compile::program::{Arena, ArenaId, Program, Role};
+use griffinfly_compile::program::{Arena, ArenaId, Program};
 use std::sync::Arc;
 
 /// The buffers of all arenas.
@@ -29,11 +30,10 @@ impl Arenas {
         program: &Program,
         bound: &[(ArenaId, Arc<dyn Buffer>)],
     ) -> Result<Self, GpuError> {
-        check_ids(program, bound)?;
+        let origins = bound::origins(program, bound)?;
         let mut stores = Vec::with_capacity(program.arenas.len());
-        for (index, arena) in program.arenas.iter().enumerate() {
-            let given = bound.iter().find(|(id, _)| id.index() == index).map(|(_, buffer)| buffer);
-            stores.push(store(shared, arena, given)?);
+        for (arena, origin) in program.arenas.iter().zip(&origins) {
+            stores.push(store(shared, arena, origin)?);
         }
         let arenas = Arenas(stores);
         arenas.initialise(shared, program)?;
@@ -88,25 +88,15 @@ impl Store {
     }
 }
 
-fn store(shared: &Shared, arena: &Arena, given: Option<&Arc<dyn Buffer>>) -> Result<Store, GpuError> {
+fn store(shared: &Shared, arena: &Arena, origin: &Origin<'_>) -> Result<Store, GpuError> {
     let what = arena_name(arena);
-    match (&arena.role, given) {
-        (Role::Parameters | Role::Mirror(_) | Role::State, Some(buffer)) => {
+    match origin {
+        Origin::Bound(buffer) => {
             let handle = memory::own(&shared.context, buffer.as_ref())?.handle();
-            if buffer.bytes() < arena.bytes {
-                let detail = format!("bound to {} bytes, {} are needed", buffer.bytes(), arena.bytes);
-                return Err(GpuError::Usage { what, detail });
-            }
-            Ok(Store::Bound { handle, _buffer: buffer.clone() })
+            bound::check_size(arena, buffer.as_ref())?;
+            Ok(Store::Bound { handle, _buffer: (*buffer).clone() })
         }
-        (Role::Parameters | Role::Mirror(_) | Role::State, None) => Err(GpuError::Usage {
-            what,
-            detail: format!("no buffer of {} bytes is bound to it", arena.bytes),
-        }),
-        (_, Some(_)) => {
-            Err(GpuError::Usage { what, detail: "it is made by the device and cannot be bound".into() })
-        }
-        (Role::Inputs | Role::Scalars, None) => {
+        Origin::Written => {
             let request = Request { what: &what, bytes: arena.bytes, home: Home::Upload };
             let mut buffers = Vec::with_capacity(shared.slots);
             for _ in 0..shared.slots {
@@ -116,33 +106,9 @@ fn store(shared: &Shared, arena: &Arena, given: Option<&Arc<dyn Buffer>>) -> Res
             }
             Ok(Store::Ring(buffers))
         }
-        (Role::Outputs | Role::Constants | Role::Scratch | Role::Counters, None) => {
+        Origin::Made => {
             let request = Request { what: &what, bytes: arena.bytes, home: Home::Device };
             Ok(Store::Made(RawBuffer::new(&shared.context, &request)?))
         }
-    }
-}
-
-fn check_ids(program: &Program, bound: &[(ArenaId, Arc<dyn Buffer>)]) -> Result<(), GpuError> {
-    for (position, (id, buffer)) in bound.iter().enumerate() {
-        let what = || format!("bound arena {}", id.0);
-        if id.index() >= program.arenas.len() {
-            let detail = format!("the program has {} arenas", program.arenas.len());
-            return Err(GpuError::Usage { what: what(), detail });
-        }
-        let same = |(other, given): &&(ArenaId, Arc<dyn Buffer>)| other == id || Arc::ptr_eq(given, buffer);
-        if let Some((other, _)) = bound[..position].iter().find(same) {
-            let detail = format!("bound twice (also for arena {})", other.0);
-            return Err(GpuError::Usage { what: what(), detail });
-        }
-    }
-    Ok(())
-}
-
-/// An arena in errors.
-pub(super) fn arena_name(arena: &Arena) -> String {
-    match &arena.role {
-        Role::Mirror(name) => format!("the arena of {name} (chunk {})", arena.chunk),
-        role => format!("the {} arena (chunk {})", format!("{role:?}").to_lowercase(), arena.chunk),
     }
 }

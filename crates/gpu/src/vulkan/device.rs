@@ -5,9 +5,11 @@ use super::cache::PipelineCache;
 use super::context::Context;
 use super::executor::VulkanExecutor;
 use super::instance::{Instance, ValidationLog};
-use super::memory::{self, Home, RawBuffer, Request, VulkanBuffer, range_error};
-use super::options::{OpenOptions, Selector};
+use super::memory::{self, Home, RawBuffer, Request, VulkanBuffer};
+use super::options::OpenOptions;
 use super::transfer::Transfer;
+use crate::adapter::Selector;
+use crate::common::bound::check_range;
 use crate::device::{Buffer, Device, DeviceInfo, Executor};
 use crate::error::GpuError;
 use griffinfly_compile::program::{ArenaId, Program};
@@ -84,8 +86,7 @@ impl VulkanDevice {
     fn range(&self, buffer: &dyn Buffer, offset: u64, length: usize) -> Result<(), GpuError> {
         self.0.context.alive("a transfer")?;
         memory::own(&self.0.context, buffer)?;
-        let inside = offset.checked_add(length as u64).is_some_and(|end| end <= buffer.bytes());
-        if inside { Ok(()) } else { Err(range_error("a buffer", offset, length as u64, buffer.bytes())) }
+        check_range("a buffer", offset, length as u64, buffer.bytes())
     }
 }
 

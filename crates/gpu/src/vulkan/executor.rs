@@ -5,12 +5,13 @@
 
 use super::arenas::Arenas;
 use super::bind::Sets;
-use super::check;
 use super::context::{Clock, Submission};
 use super::device::Shared;
 use super::pipeline::{self, Pipeline};
 use super::record::{Recorded, Recorder};
 use super::ring::Ring;
+use crate::common::check;
+use crate::common::steps::Steps;
 use crate::device::{Buffer, Executor, KernelCost, Sections, StepTiming, Ticket};
 use crate::error::GpuError;
 use ash::vk::{CommandBuffer, PipelineCreateFlags};
@@ -35,7 +36,7 @@ pub(super) struct VulkanExecutor {
     pub(super) ring: Ring,
     pub(super) arenas: Arenas,
     clock: Clock,
-    submitted: u64,
+    steps: Steps,
     /// The highest step known to be done.
     done: u64,
     pub(super) program: Arc<Program>,
@@ -52,13 +53,13 @@ impl VulkanExecutor {
         context.alive("instantiate")?;
         check::run(&program, &context.target)?;
         let arenas = Arenas::new(shared, &program, bound)?;
-        let ring = Ring::new(&program, shared.slots);
+        let (ring, steps) = (Ring::new(&program, shared.slots), Steps::new(shared.slots));
         let pipelines =
             pipeline::create_all(context, &shared.cache, &program.kernels, PipelineCreateFlags::empty())?;
         shared.cache.save();
         let sets = Sets::new(context, &program, (&pipelines, &arenas), shared.slots)?;
         let recorder = Recorder { program: &program, pipelines: &pipelines, sets: &sets, arenas: &arenas };
-        let recorded = Recorded::new(context, &recorder, ring.slots())?;
+        let recorded = Recorded::new(context, &recorder, shared.slots)?;
         let clock = context.clock()?;
         let shared = shared.clone();
         Ok(VulkanExecutor {
@@ -69,7 +70,7 @@ impl VulkanExecutor {
             ring,
             arenas,
             clock,
-            submitted: 0,
+            steps,
             done: 0,
             program,
             shared,
@@ -87,19 +88,17 @@ impl VulkanExecutor {
 
     /// Waits for the slot of the next step and brings its inputs up to date.
     pub(super) fn next_slot(&mut self) -> Result<usize, GpuError> {
-        let next = self.submitted + 1;
-        let slots = self.ring.slots() as u64;
-        if next > slots {
-            self.finish(next - slots, None)?;
+        let (_, slot, before) = self.steps.next();
+        if let Some(before) = before {
+            self.finish(before, None)?;
         }
-        let slot = slot_of(next, self.ring.slots());
         self.ring.fill(&mut self.arenas, slot)?;
         Ok(slot)
     }
 
     /// Makes what copies the outputs of a slot, if that was not wanted before.
     fn prepare_readback(&mut self, slot: usize) -> Result<(), GpuError> {
-        if self.recorded.has_copies(slot) || self.ring.outputs().is_empty() {
+        if self.recorded.has_copies(slot) || self.ring.outputs.all.is_empty() {
             return Ok(());
         }
         self.ring.make_readback(&self.shared.context, slot)?;
@@ -144,19 +143,6 @@ impl VulkanExecutor {
         let milliseconds = timeout.map_or(u128::MAX, |timeout| timeout.as_millis());
         Err(GpuError::Timeout { ticket: step, milliseconds: u64::try_from(milliseconds).unwrap_or(u64::MAX) })
     }
-
-    fn known(&self, ticket: Ticket) -> Result<u64, GpuError> {
-        if ticket.0 == 0 || ticket.0 > self.submitted {
-            let detail = format!("{} steps were submitted", self.submitted);
-            return Err(GpuError::Usage { what: format!("step {}", ticket.0), detail });
-        }
-        Ok(ticket.0)
-    }
-}
-
-/// The slot of a step.
-fn slot_of(step: u64, slots: usize) -> usize {
-    usize::try_from(step % slots as u64).unwrap_or(0)
 }
 
 impl Executor for VulkanExecutor {
@@ -165,12 +151,12 @@ impl Executor for VulkanExecutor {
     }
 
     fn slots(&self) -> usize {
-        self.ring.slots()
+        self.steps.slots()
     }
 
     fn write(&mut self, external: usize, bytes: &[u8]) -> Result<(), GpuError> {
         self.shared.context.alive("write")?;
-        self.ring.write(external, bytes)
+        self.ring.inputs.write(external, bytes)
     }
 
     fn submit(&mut self, sections: Sections) -> Result<Ticket, GpuError> {
@@ -180,43 +166,32 @@ impl Executor for VulkanExecutor {
             self.prepare_readback(slot)?;
         }
         self.recorded.commands(slot, sections, &mut self.commands);
-        let value = self.submitted + 1;
+        let value = self.steps.submitted() + 1;
         let submission = Submission {
             commands: &self.commands,
             semaphore: self.clock.semaphore(),
             value: self.clock.at(value),
         };
         self.shared.context.submit(&submission)?;
-        self.ring.set_copied(slot, sections.outputs);
-        self.submitted = value;
-        Ok(Ticket(value))
+        Ok(self.steps.submit(sections.outputs))
     }
 
     fn is_done(&mut self, ticket: Ticket) -> Result<bool, GpuError> {
-        let step = self.known(ticket)?;
+        let step = self.steps.known(ticket)?;
         self.shared.context.alive("is_done")?;
         self.poll(step)
     }
 
     fn wait(&mut self, ticket: Ticket, timeout: Duration) -> Result<(), GpuError> {
-        let step = self.known(ticket)?;
+        let step = self.steps.known(ticket)?;
         self.shared.context.alive("wait")?;
         self.finish(step, Some(timeout))
     }
 
     fn read(&mut self, ticket: Ticket, external: usize, bytes: &mut [u8]) -> Result<(), GpuError> {
-        let step = self.known(ticket)?;
-        let at = self.ring.output(external, bytes.len())?.at;
-        let slots = self.ring.slots();
-        if step + slots as u64 <= self.submitted {
-            let detail = format!("its outputs were overwritten by step {}", step + slots as u64);
-            return Err(GpuError::Usage { what: format!("step {step}"), detail });
-        }
-        let slot = slot_of(step, slots);
-        if !self.ring.copied(slot) {
-            let detail = "was submitted without copying its outputs".into();
-            return Err(GpuError::Usage { what: format!("step {step}"), detail });
-        }
+        let step = self.steps.known(ticket)?;
+        let at = self.ring.outputs.find(external, bytes.len())?.at;
+        let slot = self.steps.readable(step)?;
         self.shared.context.alive("read")?;
         self.finish(step, None)?;
         match self.ring.readback(slot) {
@@ -240,6 +215,6 @@ impl Executor for VulkanExecutor {
 
 impl Drop for VulkanExecutor {
     fn drop(&mut self) {
-        self.clock.drain(self.submitted);
+        self.clock.drain(self.steps.submitted());
     }
 }

@@ -4,6 +4,7 @@
 //! host-coherent and stays mapped; handles are destroyed once, buffer before memory.
 
 use super::context::{Context, Owned};
+use crate::common::bound::range_error;
 use crate::device::Buffer;
 use crate::error::GpuError;
 use ash::vk;
@@ -135,14 +136,6 @@ impl RawBuffer {
             (Some(start), Ok(offset)) if inside => Ok(unsafe { start.as_ptr().add(offset) }),
             _ => Err(range_error("a mapped buffer", offset, length as u64, self.bytes)),
         }
-    }
-}
-
-/// The error of a range outside a buffer.
-pub(super) fn range_error(what: &str, offset: u64, length: u64, size: u64) -> GpuError {
-    GpuError::Usage {
-        what: what.into(),
-        detail: format!("bytes {offset} to {} of {size}", u128::from(offset) + u128::from(length)),
     }
 }
 

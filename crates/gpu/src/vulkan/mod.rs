@@ -12,7 +12,7 @@
 //! | `command` | command pools and barriers |
 //! | `memory`, `transfer` | buffers; staged uploads and readbacks |
 //! | `cache`, `pipeline` | the driver's pipeline cache on disk; pipelines, made on several threads |
-//! | `check`, `arenas`, `bind`, `record`, `ring`, `executor` | a program instantiated and run |
+//! | `arenas`, `bind`, `record`, `ring`, `executor` | a program instantiated and run |
 //! | `profile`, `statistics` | times of dispatches and steps; what the driver says of kernels |
 //!
 //! Invariants: every raw handle lives in an owner that destroys it once, after the device finished using it; every owner
@@ -25,7 +25,6 @@ mod adapter;
 mod arenas;
 mod bind;
 mod cache;
-mod check;
 mod command;
 mod context;
 mod device;
@@ -43,8 +42,11 @@ mod ring;
 mod statistics;
 mod transfer;
 
-pub use adapter::{AdapterInfo, AdapterType};
+pub use crate::adapter::{AdapterType, Selector};
+pub use adapter::AdapterInfo;
+#[cfg(feature = "webgpu")]
+pub(crate) use adapter::compute_units;
 pub use device::{VulkanDevice, enumerate, open, open_with};
 pub use faults::{FaultPlan, SubmitFault};
 pub use instance::ValidationLog;
-pub use options::{OpenOptions, Selector};
+pub use options::OpenOptions;

@@ -95,7 +95,7 @@ impl Query<'_> {
         if limits.max_buffer_size == 0 { u64::MAX } else { limits.max_buffer_size }
     }
 
-    fn compute_units(&self, is_hardware: bool) -> u32 {
+    pub(super) fn compute_units(&self, is_hardware: bool) -> u32 {
         if !is_hardware {
             let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
             return u32::try_from(cpus).unwrap_or(1);

@@ -3,20 +3,6 @@
 use super::faults::FaultPlan;
 use std::path::PathBuf;
 
-/// Which adapter to open.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Selector {
-    /// The first usable one, hardware before software.
-    #[default]
-    Best,
-    /// The first usable hardware GPU; an error if there is none.
-    HardwareOnly,
-    /// The first usable one whose name contains this text, without regard to case.
-    NameContains(String),
-    /// The one at this place of [`enumerate`](super::enumerate).
-    Index(usize),
-}
-
 /// How to open a device.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {

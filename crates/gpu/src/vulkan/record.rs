@@ -155,7 +155,7 @@ impl Recorder<'_> {
         (ring, readback, slot): (&Ring, &RawBuffer, usize),
     ) -> Result<(), GpuError> {
         barrier(device, command, &BEFORE_COPY);
-        for output in ring.outputs() {
+        for output in &ring.outputs.all {
             let from = self.arenas.handle(output.place.arena, slot);
             let from = from.ok_or_else(|| not_checked("an output without an arena"))?;
             let region =

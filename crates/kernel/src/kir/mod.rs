@@ -31,6 +31,7 @@ mod kernel;
 mod matrix;
 mod methods;
 mod operand;
+mod rebind;
 mod types;
 
 #[cfg(test)]
@@ -45,4 +46,5 @@ pub use kernel::{
 };
 pub use matrix::{Block as MatrixBlock, MatrixVar};
 pub use operand::Operand;
+pub use rebind::Rebinding;
 pub use types::{Lanes, Scalar, Type};

@@ -103,7 +103,8 @@ impl<'a> Problem<'a> {
 
     /// Whether the last workgroup of a tile adds its parts.
     pub(super) fn is_joined(&self) -> bool {
-        self.is_split() && self.choice.merge == Merge::Last && self.choice.tiling.is_staged()
+        let has_exchange = self.target.backend.has_exchange();
+        has_exchange && self.is_split() && self.choice.merge == Merge::Last && self.choice.tiling.is_staged()
     }
 
     /// Products of a term per part, a multiple of the tiling's step.

@@ -2,17 +2,17 @@
 //!
 //! Input: a program and the device's target. Output: nothing, or the first fault with its numbers.
 
-use super::arenas::arena_name;
+use super::bound::arena_name;
 use crate::error::GpuError;
 use griffinfly_compile::program::{
     Binding, BindingAccess, Dispatch, External, ExternalKind, FORMAT, Kernel, Place, Program, Role, Work,
 };
-use griffinfly_ir::target::Target;
+use griffinfly_ir::target::{Backend, Target};
 
 const SPIRV_MAGIC: u32 = 0x0723_0203;
 
 /// Checks a program.
-pub(super) fn run(program: &Program, target: &Target) -> Result<(), GpuError> {
+pub(crate) fn run(program: &Program, target: &Target) -> Result<(), GpuError> {
     if program.format != FORMAT {
         return fault("the program", format!("its format is {}, this version runs {FORMAT}", program.format));
     }
@@ -90,10 +90,16 @@ fn check_kernel(kernel: &Kernel, target: &Target) -> Result<(), GpuError> {
     for (size, most) in kernel.workgroup_size.into_iter().zip(target.max_workgroup_size) {
         limit(&of("workgroup size"), size.into(), most.into(), target)?;
     }
-    if kernel.spirv.len() < 5 || kernel.spirv[0] != SPIRV_MAGIC {
-        return fault(&format!("kernel {}", kernel.name), "its code is not SPIR-V".into());
+    let is_spirv = kernel.spirv.len() >= 5 && kernel.spirv[0] == SPIRV_MAGIC;
+    match target.backend {
+        Backend::WebGpu if kernel.wgsl.is_empty() => {
+            fault(&format!("kernel {}", kernel.name), "it has no code".into())
+        }
+        Backend::Vulkan | Backend::Host if !is_spirv => {
+            fault(&format!("kernel {}", kernel.name), "its code is not SPIR-V".into())
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn check_dispatch(
@@ -121,7 +127,9 @@ fn check_dispatch(
         return fault(what, format!("{} bindings, not {}", dispatch.bindings.len(), kernel.bindings.len()));
     }
     for (index, (binding, access)) in dispatch.bindings.iter().zip(&kernel.bindings).enumerate() {
-        if binding.access != *access {
+        // WebGPU declares what lies in a buffer that is written as written.
+        let is_declared = target.backend == Backend::WebGpu && *access == BindingAccess::Write;
+        if binding.access != *access && !is_declared {
             return fault(
                 what,
                 format!("binding {index} is {:?}, the kernel's is {access:?}", binding.access),

@@ -1,0 +1,176 @@
+//! A program on a WebGPU device.
+
+use super::bind::{self, Arenas, not_checked};
+use super::context::Context;
+use super::device::Shared;
+use super::encode::Encoder;
+use super::pipeline::{self, Pipeline};
+use super::readback::Readbacks;
+use crate::common::check;
+use crate::common::externals::{Inputs, Outputs, Seen};
+use crate::common::steps::Steps;
+use crate::device::{Buffer, Executor, KernelCost, Sections, StepTiming, Ticket};
+use crate::error::GpuError;
+use griffinfly_compile::program::{ArenaId, Program};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use wgpu::SubmissionIndex;
+
+pub(super) struct WebGpuExecutor {
+    pub(super) program: Arc<Program>,
+    pub(super) context: Arc<Context>,
+    pub(super) pipelines: Vec<Pipeline>,
+    pub(super) groups: Vec<wgpu::BindGroup>,
+    pub(super) arenas: Arenas,
+    inputs: Inputs,
+    seen: Seen,
+    outputs: Outputs,
+    readbacks: Readbacks,
+    steps: Steps,
+    /// By slot: its last submission.
+    submissions: Vec<Option<SubmissionIndex>>,
+    /// The highest step known to be done.
+    done: Arc<AtomicU64>,
+}
+
+impl WebGpuExecutor {
+    pub(super) fn new(
+        shared: &Shared,
+        program: Arc<Program>,
+        bound: &[(ArenaId, Arc<dyn Buffer>)],
+    ) -> Result<Self, GpuError> {
+        let context = &shared.context;
+        context.alive("instantiate")?;
+        check::run(&program, &context.target)?;
+        let arenas = Arenas::new(context, &program, (bound, shared.fill))?;
+        let pipelines = pipeline::create_all(context, &program.kernels)?;
+        let groups = bind::groups(context, &program, (&pipelines, &arenas))?;
+        let (inputs, outputs) = (Inputs::new(&program), Outputs::new(&program));
+        Ok(WebGpuExecutor {
+            seen: inputs.unseen(),
+            inputs,
+            readbacks: Readbacks::new(shared.slots, outputs.bytes),
+            outputs,
+            steps: Steps::new(shared.slots),
+            submissions: vec![None; shared.slots],
+            done: Arc::default(),
+            program,
+            context: context.clone(),
+            pipelines,
+            groups,
+            arenas,
+        })
+    }
+
+    pub(super) fn encoder(&self) -> Encoder<'_> {
+        let WebGpuExecutor { program, pipelines, groups, arenas, .. } = self;
+        Encoder { program, pipelines, groups, arenas }
+    }
+
+    /// Hands inputs written since the last step to the device, before the next submission.
+    pub(super) fn bring_inputs(&mut self) -> Result<(), GpuError> {
+        let (context, arenas) = (&self.context, &self.arenas);
+        self.inputs.bring(&mut self.seen, |input| {
+            let buffer = arenas.get(input.place.arena);
+            let buffer = buffer.ok_or_else(|| not_checked("an input without an arena"))?;
+            context.attempt(("an input", input.bytes.len() as u64), || {
+                context.queue.write_buffer(buffer, input.place.offset, &input.bytes);
+            })
+        })
+    }
+
+    fn finish(&self, step: u64, timeout: Option<Duration>) -> Result<(), GpuError> {
+        if step <= self.done.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let submission = self.submissions[self.steps.slot_of(step)].clone();
+        if self.context.wait(submission, timeout)? {
+            return Ok(());
+        }
+        let milliseconds = timeout.map_or(u128::MAX, |timeout| timeout.as_millis());
+        Err(GpuError::Timeout { ticket: step, milliseconds: u64::try_from(milliseconds).unwrap_or(u64::MAX) })
+    }
+}
+
+impl Executor for WebGpuExecutor {
+    fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    fn slots(&self) -> usize {
+        self.steps.slots()
+    }
+
+    fn write(&mut self, external: usize, bytes: &[u8]) -> Result<(), GpuError> {
+        self.context.alive("write")?;
+        self.inputs.write(external, bytes)
+    }
+
+    fn submit(&mut self, sections: Sections) -> Result<Ticket, GpuError> {
+        self.context.alive("submit")?;
+        let (step, slot, before) = self.steps.next();
+        if let Some(before) = before {
+            self.finish(before, None)?;
+        }
+        let readback = if sections.outputs { self.readbacks.take(&self.context, slot)? } else { None };
+        self.bring_inputs()?;
+        let (context, commands) = (&self.context, self.encoder());
+        let submission = context.attempt(("a step", 0), || {
+            let mut encoder = context.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+            {
+                let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+                commands.sections(&mut pass, sections)?;
+            }
+            if let Some(readback) = &readback {
+                commands.copies(&mut encoder, (&self.outputs, readback))?;
+            }
+            Ok(context.queue.submit([encoder.finish()]))
+        })??;
+        let done = self.done.clone();
+        context.queue.on_submitted_work_done(move || {
+            done.fetch_max(step, Ordering::AcqRel);
+        });
+        if readback.is_some() {
+            self.readbacks.start(slot);
+        }
+        self.submissions[slot] = Some(submission);
+        Ok(self.steps.submit(sections.outputs))
+    }
+
+    fn is_done(&mut self, ticket: Ticket) -> Result<bool, GpuError> {
+        let step = self.steps.known(ticket)?;
+        self.context.poll();
+        self.context.alive("is_done")?;
+        Ok(step <= self.done.load(Ordering::Acquire))
+    }
+
+    fn wait(&mut self, ticket: Ticket, timeout: Duration) -> Result<(), GpuError> {
+        let step = self.steps.known(ticket)?;
+        self.context.alive("wait")?;
+        self.finish(step, Some(timeout))
+    }
+
+    fn read(&mut self, ticket: Ticket, external: usize, bytes: &mut [u8]) -> Result<(), GpuError> {
+        let step = self.steps.known(ticket)?;
+        let at = self.outputs.find(external, bytes.len())?.at;
+        let slot = self.steps.readable(step)?;
+        self.context.alive("read")?;
+        self.finish(step, None)?;
+        self.readbacks.copy(&self.context, slot, (at, bytes))
+    }
+
+    fn profile(&mut self, sections: Sections) -> Result<StepTiming, GpuError> {
+        super::profile::run(self, sections)
+    }
+
+    fn repeat(&mut self, sections: Sections, times: u32) -> Result<f64, GpuError> {
+        super::profile::repeat(self, sections, times.max(1))
+    }
+
+    /// WebGPU tells nothing.
+    fn kernel_costs(&self) -> Result<Vec<KernelCost>, GpuError> {
+        self.context.alive("kernel_costs")?;
+        Ok(vec![KernelCost::default(); self.program.kernels.len()])
+    }
+}

@@ -1,0 +1,117 @@
+//! Uploads and downloads outside of steps, after all submitted work.
+//!
+//! WebGPU copies whole words: a range that begins or ends within one is read first and written with its surroundings. Large
+//! ranges go in chunks, so that what lies between host and device stays small.
+
+use super::buffer::{READBACK, create};
+use super::context::{Context, lock};
+use crate::error::GpuError;
+use std::sync::{Arc, Mutex};
+use wgpu::MapMode;
+
+/// Most bytes on their way at once.
+const CHUNK: usize = 64 << 20;
+
+/// Writes bytes into a buffer from an offset on; the range was checked.
+pub(super) fn upload(
+    context: &Context,
+    buffer: &wgpu::Buffer,
+    offset: u64,
+    bytes: &[u8],
+) -> Result<(), GpuError> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let (first, last) = (offset % 4, (offset + bytes.len() as u64) % 4);
+    if first != 0 || last != 0 {
+        let start = offset - first;
+        let mut words = vec![0; (first as usize + bytes.len()).next_multiple_of(4)];
+        download(context, buffer, start, &mut words)?;
+        words[first as usize..][..bytes.len()].copy_from_slice(bytes);
+        return upload(context, buffer, start, &words);
+    }
+    for (number, chunk) in bytes.chunks(CHUNK).enumerate() {
+        let at = offset + (number * CHUNK) as u64;
+        context.attempt(("an upload", chunk.len() as u64), || {
+            context.queue.write_buffer(buffer, at, chunk);
+            context.queue.submit([]);
+        })?;
+    }
+    Ok(())
+}
+
+/// Reads bytes of a buffer from an offset on; the range was checked.
+pub(super) fn download(
+    context: &Context,
+    buffer: &wgpu::Buffer,
+    offset: u64,
+    bytes: &mut [u8],
+) -> Result<(), GpuError> {
+    let first = (offset % 4) as usize;
+    if first != 0 || !bytes.len().is_multiple_of(4) {
+        let mut words = vec![0; (first + bytes.len()).next_multiple_of(4)];
+        download(context, buffer, offset - first as u64, &mut words)?;
+        bytes.copy_from_slice(&words[first..][..bytes.len()]);
+        return Ok(());
+    }
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let size = bytes.len().min(CHUNK) as u64;
+    let staging = create(context, "a download", (size, READBACK))?;
+    for (number, chunk) in bytes.chunks_mut(CHUNK).enumerate() {
+        let (at, length) = (offset + (number * CHUNK) as u64, chunk.len() as u64);
+        let submission = context.attempt(("a download", length), || {
+            let mut encoder = context.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+            encoder.copy_buffer_to_buffer(buffer, at, &staging, 0, length);
+            context.queue.submit([encoder.finish()])
+        })?;
+        let mapping = Mapping::start(&staging, length);
+        context.wait(Some(submission), None)?;
+        mapping.copy(context, &staging, (0, chunk))?;
+        staging.unmap();
+    }
+    Ok(())
+}
+
+/// A buffer on its way to be readable by the host.
+#[derive(Clone)]
+pub(super) struct Mapping(Arc<Mutex<Option<bool>>>);
+
+impl Mapping {
+    /// Asks for the first bytes of a buffer.
+    pub(super) fn start(buffer: &wgpu::Buffer, bytes: u64) -> Self {
+        let state = Arc::new(Mutex::new(None));
+        let told = state.clone();
+        buffer.slice(..bytes).map_async(MapMode::Read, move |result| *lock(&told) = Some(result.is_ok()));
+        Mapping(state)
+    }
+
+    /// Copies bytes from an offset on to the host; the submission that wrote them is done.
+    pub(super) fn copy(
+        &self,
+        context: &Context,
+        buffer: &wgpu::Buffer,
+        (offset, bytes): (u64, &mut [u8]),
+    ) -> Result<(), GpuError> {
+        if lock(&self.0).is_none() {
+            context.poll();
+        }
+        match *lock(&self.0) {
+            Some(true) => {}
+            Some(false) => return Err(self.failed(context, "it was refused")),
+            None => return Err(self.failed(context, "it is not done yet")),
+        }
+        let range = buffer.slice(offset..offset + bytes.len() as u64).get_mapped_range();
+        let range = range.map_err(|error| self.failed(context, &error.to_string()))?;
+        bytes.copy_from_slice(&range);
+        Ok(())
+    }
+
+    fn failed(&self, context: &Context, why: &str) -> GpuError {
+        if context.is_lost() {
+            return context.lost("read");
+        }
+        GpuError::Driver { call: "mapAsync", result: why.into() }
+    }
+}
