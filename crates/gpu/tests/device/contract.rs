@@ -1,6 +1,6 @@
-//! The contraction family on a Vulkan driver, every tiling against sums in f64.
+//! The contraction family on a device with kernels, every tiling against sums in f64.
 //!
-//! Runs only with `GRIFFINFLY_TEST_DEVICE=vulkan`, as the tests of the device itself do. Results and scratch start as NaN,
+//! Results and scratch start as NaN,
 //! and NaN follows every operand, so an element that is not written, or one that is read past the end, shows.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "helpers of tests")]
@@ -13,27 +13,19 @@ use griffinfly_compile::kernel::families::contract::{
     Choice, Merge, Staging, Tiling, choices, realise, realise_with,
 };
 use griffinfly_compile::kernel::families::prefetch;
-use griffinfly_gpu::Device;
-use griffinfly_gpu::vulkan::{OpenOptions, Selector, open_with};
 use griffinfly_ir::loops::Loop;
 use griffinfly_ir::target::{NumericClass, Target};
 use harness::Suite;
+use crate::under_test::with_kernels;
 use loops::{Epilogue, Further, Product, with_row_scale};
 
 /// Opens a device, runs the cases a test adds to a suite for its target, and asserts that validation stayed silent.
 fn check(cases: impl FnOnce(&mut Suite)) {
-    if std::env::var_os("GRIFFINFLY_TEST_DEVICE").is_none_or(|value| value != "vulkan") {
-        println!("skipped: GRIFFINFLY_TEST_DEVICE is not vulkan");
-        return;
-    }
-    let options = OpenOptions { cache_dir: None, ..OpenOptions::from_env() };
-    let device = open_with(&Selector::Best, &options).unwrap();
-    let log = device.validation_log();
-    let mut suite = Suite::new(device.target());
-    cases(&mut suite);
-    suite.run(device.as_ref());
-    drop(device);
-    assert_eq!(log.messages(), Vec::<String>::new());
+    with_kernels(0, |device| {
+        let mut suite = Suite::new(device.target());
+        cases(&mut suite);
+        suite.run(device.as_ref());
+    });
 }
 
 /// Whether to run every combination: software drivers compile slowly, so the ordinary run rotates through some.

@@ -1,6 +1,6 @@
-//! Kernel families on the Vulkan device against the loop interpreter.
+//! Kernel families on the device with kernels against the loop interpreter.
 //!
-//! Runs only with `GRIFFINFLY_TEST_DEVICE=vulkan`. Many loops share one program: their tensors lie in one arena with gaps,
+//! Many loops share one program: their tensors lie in one arena with gaps,
 //! results, scratch and gaps are filled with a NaN pattern first, and afterwards everything that is no result must be as
 //! it was.
 

@@ -1,5 +1,7 @@
 //! Tests of the devices through their public interface.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
+
 mod attention;
 #[path = "../../../ir/tests/ir/attention_grid.rs"]
 mod attention_grid;
@@ -9,4 +11,5 @@ mod convolution_grid;
 mod families;
 mod host;
 mod suite;
+mod under_test;
 mod vulkan_device;

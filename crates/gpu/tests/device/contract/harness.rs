@@ -4,10 +4,11 @@ use super::reference::{Expected, expected};
 use griffinfly_compile::kernel::families::contract::{Choice, realise_with};
 use griffinfly_compile::kernel::families::{Instance, Realisation, Slot};
 use griffinfly_compile::kernel::verify::Fault;
-use griffinfly_compile::kernel::{KernelError, kir, print, spirv};
+use griffinfly_compile::Kernels;
+use griffinfly_compile::kernel::{KernelError, kir};
 use griffinfly_compile::program::{
     Arena, ArenaId, Binding, BindingAccess, ConstantData, Dispatch, DispatchId, External, ExternalKind,
-    FORMAT, Kernel, KernelId, LoopId, MemoryReport, Place, Program, Role, Section, SectionKind, Work,
+    FORMAT, LoopId, MemoryReport, Place, Program, Role, Section, SectionKind, Work,
 };
 use griffinfly_gpu::{Device, Sections};
 use griffinfly_ir::loops::Loop;
@@ -21,6 +22,7 @@ const NAN: u32 = 0x7fc0_dead;
 pub(super) struct Suite {
     pub(super) target: Target,
     program: Program,
+    kernels: Kernels,
     cases: Vec<Case>,
 }
 
@@ -58,7 +60,7 @@ impl Suite {
             memory: MemoryReport::default(),
             id_guard: None,
         };
-        Suite { target: target.clone(), program, cases: vec![] }
+        Suite { target: target.clone(), program, kernels: Kernels::default(), cases: vec![] }
     }
 
     /// Adds a loop realised by a choice.
@@ -155,7 +157,7 @@ impl Suite {
         let dispatch = Dispatch {
             bindings: bindings.collect(),
             work: Work::Kernel {
-                kernel: self.kernel(&instance),
+                kernel: self.kernels.add(&instance, &self.target).unwrap(),
                 parameters: instance.parameters,
                 groups: instance.groups,
             },
@@ -168,20 +170,12 @@ impl Suite {
         self.program.sections[0].levels[level].push(id);
     }
 
-    fn kernel(&mut self, instance: &Instance) -> KernelId {
-        let kernel = program_kernel(instance);
-        let known = self.program.kernels.iter().position(|k| k.wgsl == kernel.wgsl);
-        let at = known.unwrap_or_else(|| {
-            self.program.kernels.push(kernel);
-            self.program.kernels.len() - 1
-        });
-        KernelId(at as u32)
-    }
-
     /// Runs all cases twice, so that what the first run leaves is seen, and compares every element; reports all cases that fail.
     pub(super) fn run(self, device: &dyn Device) {
-        let (cases, kernels) = (self.cases, self.program.kernels.len());
-        let mut executor = device.instantiate(Arc::new(self.program), &[]).unwrap();
+        let (cases, mut program) = (self.cases, self.program);
+        self.kernels.settle(&mut program).unwrap();
+        let kernels = program.kernels.len();
+        let mut executor = device.instantiate(Arc::new(program), &[]).unwrap();
         executor.submit(Sections::ALL).unwrap();
         let ticket = executor.submit(Sections::ALL).unwrap();
         let mut faults = Vec::new();
@@ -203,22 +197,6 @@ impl Suite {
             cases.len(),
             faults.join("\n")
         );
-    }
-}
-
-/// A kernel as programs hold it.
-pub(super) fn program_kernel(instance: &Instance) -> Kernel {
-    let kernel = &instance.kernel;
-    let wgsl = print::wgsl(kernel, &print::PrintOptions::default());
-    Kernel {
-        name: instance.name.clone(),
-        numeric: instance.numeric,
-        spirv: spirv::compile(&wgsl, print::ENTRY).unwrap(),
-        wgsl,
-        bindings: kernel.bindings.iter().map(access).collect(),
-        parameter_words: kernel.params.len() as u32,
-        workgroup_size: kernel.workgroup_size,
-        workgroup_bytes: kernel.workgroup_bytes() as u32,
     }
 }
 

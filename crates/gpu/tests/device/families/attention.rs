@@ -4,7 +4,6 @@ use super::harness::{Case, results, run, with_device};
 use crate::attention::{Problem, loops, problems, rotated, rotations};
 use griffinfly_compile::kernel::families::attention::{Geometry, parse, realise_with};
 use griffinfly_compile::kernel::families::realise;
-use griffinfly_gpu::Device;
 use griffinfly_ir::attr::F32;
 use griffinfly_ir::loops::{Attention, AttentionMask, AttentionVariant, Loop, LoopKind};
 use griffinfly_ir::target::{NumericClass, Target};

@@ -2,15 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "helpers of tests")]
 
+use crate::under_test::with_kernels;
+use griffinfly_compile::Kernels;
 use griffinfly_compile::kernel::KernelError;
 use griffinfly_compile::kernel::families::{Instance, Realisation, Slot};
 use griffinfly_compile::kernel::kir::Access;
-use griffinfly_compile::kernel::{print, spirv};
 use griffinfly_compile::program::{
-    Arena, ArenaId, Binding, BindingAccess, Dispatch, DispatchId, FORMAT, Kernel, KernelId, LoopId,
+    Arena, ArenaId, Binding, BindingAccess, Dispatch, DispatchId, FORMAT, LoopId,
     MemoryReport, Program, Role, Section, SectionKind, Work,
 };
-use griffinfly_gpu::vulkan::{OpenOptions, Selector, VulkanDevice, open_with};
 use griffinfly_gpu::{Device, Sections};
 use griffinfly_ir::loops::{Loop, interpret};
 use griffinfly_ir::target::Target;
@@ -56,18 +56,9 @@ pub(super) fn floats(count: usize, seed: u64) -> Vec<u32> {
     (0..count).map(|_| next().to_bits()).collect()
 }
 
-/// Opens the device, runs a test on it, and asserts that validation stayed silent.
-pub(super) fn with_device(test: impl FnOnce(&Arc<VulkanDevice>)) {
-    if std::env::var_os("GRIFFINFLY_TEST_DEVICE").is_none_or(|value| value != "vulkan") {
-        println!("skipped: GRIFFINFLY_TEST_DEVICE is not vulkan");
-        return;
-    }
-    let options = OpenOptions { cache_dir: None, ..OpenOptions::from_env() };
-    let device = open_with(&Selector::Best, &options).unwrap();
-    let log = device.validation_log();
-    test(&device);
-    drop(device);
-    assert_eq!(log.messages(), Vec::<String>::new());
+/// Runs a test on the device with kernels.
+pub(super) fn with_device(test: impl FnOnce(&Arc<dyn Device>)) {
+    with_kernels(0, test);
 }
 
 /// Where everything of a case lies, in bytes.
@@ -94,7 +85,7 @@ impl Image {
 }
 
 /// Runs all cases in one program: the results of each, and the number of distinct kernels.
-fn execute(device: &Arc<VulkanDevice>, cases: &[Case]) -> (Vec<Vec<Vec<u32>>>, usize) {
+fn execute(device: &Arc<dyn Device>, cases: &[Case]) -> (Vec<Vec<Vec<u32>>>, usize) {
     let mut image = Image { words: vec![POISON; 64] };
     let layouts: Vec<Layout> = cases.iter().map(|case| lay_out(&mut image, case)).collect();
     let program = Arc::new(assemble(device.target(), cases, &layouts, image.words.len() as u64 * 4));
@@ -123,12 +114,12 @@ fn execute(device: &Arc<VulkanDevice>, cases: &[Case]) -> (Vec<Vec<Vec<u32>>>, u
 }
 
 /// The results of a case, whatever they should be.
-pub(super) fn results(device: &Arc<VulkanDevice>, case: &Case) -> Vec<Vec<u32>> {
+pub(super) fn results(device: &Arc<dyn Device>, case: &Case) -> Vec<Vec<u32>> {
     execute(device, std::slice::from_ref(case)).0.remove(0)
 }
 
 /// Runs all cases in one program and compares; gives the number of distinct kernels.
-pub(super) fn run(device: &Arc<VulkanDevice>, cases: &[Case]) -> usize {
+pub(super) fn run(device: &Arc<dyn Device>, cases: &[Case]) -> usize {
     let (results, kernels) = execute(device, cases);
     let faults: Vec<String> =
         cases.iter().zip(&results).flat_map(|(case, words)| compare(case, words)).collect();
@@ -172,10 +163,11 @@ fn assemble(target: &Target, cases: &[Case], layouts: &[Layout], bytes: u64) -> 
         memory: MemoryReport::default(),
         id_guard: None,
     };
+    let mut kernels = Kernels::default();
     let mut levels: Vec<Vec<DispatchId>> = Vec::new();
     for (number, (case, layout)) in cases.iter().zip(layouts).enumerate() {
         for (level, instance) in case.realisation.dispatches.iter().enumerate() {
-            let kernel = kernel(&mut program, instance, &case.name);
+            let kernel = kernels.add(instance, target).unwrap_or_else(|error| panic!("{}: {error}", case.name));
             levels.resize(levels.len().max(level + 1), Vec::new());
             levels[level].push(DispatchId(program.dispatches.len() as u32));
             program.dispatches.push(Dispatch {
@@ -192,6 +184,7 @@ fn assemble(target: &Target, cases: &[Case], layouts: &[Layout], bytes: u64) -> 
         }
     }
     program.sections.push(Section { kind: SectionKind::ForwardBackward, levels });
+    kernels.settle(&mut program).unwrap();
     program
 }
 
@@ -200,25 +193,6 @@ fn access(access: Access) -> BindingAccess {
         Access::Read => BindingAccess::Read,
         Access::ReadWrite | Access::Exchange | Access::Counters => BindingAccess::Write,
     }
-}
-
-fn kernel(program: &mut Program, instance: &Instance, name: &str) -> KernelId {
-    let wgsl = print::wgsl(&instance.kernel, &print::PrintOptions::default());
-    if let Some(known) = program.kernels.iter().position(|kernel| kernel.wgsl == wgsl) {
-        return KernelId(known as u32);
-    }
-    let spirv = spirv::compile(&wgsl, print::ENTRY).unwrap_or_else(|error| panic!("{name}: {error}\n{wgsl}"));
-    program.kernels.push(Kernel {
-        name: instance.name.clone(),
-        numeric: instance.numeric,
-        wgsl,
-        spirv,
-        bindings: instance.kernel.bindings.iter().map(|binding| access(binding.access)).collect(),
-        parameter_words: instance.kernel.params.len() as u32,
-        workgroup_size: instance.kernel.workgroup_size,
-        workgroup_bytes: instance.kernel.workgroup_bytes() as u32,
-    });
-    KernelId(program.kernels.len() as u32 - 1)
 }
 
 fn bindings(case: &Case, layout: &Layout, instance: &Instance) -> Vec<Binding> {

@@ -7,7 +7,6 @@ use super::scatters::scatter;
 use griffinfly_compile::kernel::KernelError;
 use griffinfly_compile::kernel::families::{RowRealisation, realise, realise_row_as};
 use griffinfly_compile::kernel::verify::Fault;
-use griffinfly_gpu::Device;
 use griffinfly_ir::loops::Loop;
 use griffinfly_ir::target::{LEAST_ITERATIONS, Target};
 

@@ -2,7 +2,6 @@
 
 use super::harness::{Case, floats, run, with_device};
 use griffinfly_compile::kernel::families::realise;
-use griffinfly_gpu::Device;
 use griffinfly_ir::index::{Access, Bound, Domain, Dynamic, IndexExpr, Store};
 use griffinfly_ir::loops::{Body, Loop, LoopKind, Map};
 use griffinfly_ir::scalar::{BinaryFn, Scalar, ScalarId, UnaryFn};

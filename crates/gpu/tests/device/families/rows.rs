@@ -2,7 +2,6 @@
 
 use super::harness::{Case, floats, run, with_device};
 use griffinfly_compile::kernel::families::{RowRealisation, realise_row, realise_row_as};
-use griffinfly_gpu::Device;
 use griffinfly_ir::index::{Access, IndexExpr, Store};
 use griffinfly_ir::loops::{Body, Combine, Loop, LoopKind, Phase, Row};
 use griffinfly_ir::scalar::{BinaryFn, UnaryFn};

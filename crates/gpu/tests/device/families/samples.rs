@@ -2,7 +2,6 @@
 
 use super::harness::{Case, run, with_device};
 use griffinfly_compile::kernel::families::realise;
-use griffinfly_gpu::Device;
 use griffinfly_ir::array::Array;
 use griffinfly_ir::ops::{Lowering, samples};
 

@@ -2,7 +2,6 @@
 
 use super::harness::{Case, floats, run, with_device};
 use griffinfly_compile::kernel::families::realise;
-use griffinfly_gpu::Device;
 use griffinfly_ir::index::Access;
 use griffinfly_ir::loops::{Body, Loop, LoopKind, Scatter, Update};
 use griffinfly_ir::target::Target;

@@ -2,6 +2,7 @@
 //!
 //! A sample of the grid in the ordinary run, all of it with `GRIFFINFLY_TEST_FULL=1`.
 
+use crate::under_test::{self, Wanted};
 use super::{Feeds, run_graph, with_device};
 use crate::attention_grid::{Cell, grid};
 use griffinfly_gpu::Device;
@@ -52,9 +53,9 @@ fn check(device: &Arc<dyn Device>, cell: &Cell) {
 
 /// Every width, ratio and mode at lengths up to 128, and two of the long ones. The host also takes the longest.
 fn sample() -> Vec<Cell> {
-    let on_vulkan = std::env::var("GRIFFINFLY_TEST_DEVICE").is_ok_and(|device| device == "vulkan");
+    let on_host = under_test::wanted() == Wanted::Host;
     let wanted = |c: &Cell| match [c.queries, c.keys, c.width] {
-        [1500, 1500, _] => !on_vulkan,
+        [1500, 1500, _] => on_host,
         problem => SAMPLE.contains(&problem),
     };
     grid().into_iter().filter(wanted).collect()

@@ -1,8 +1,9 @@
 //! Compiling and running one graph once on a device.
 
+use crate::under_test::{Wanted, wanted, with_kernels};
 use griffinfly_compile::program::{ExternalKind, Program, Role};
 use griffinfly_compile::{Options, compile};
-use griffinfly_gpu::{Buffer, Device, Sections, host, vulkan};
+use griffinfly_gpu::{Buffer, Device, Sections, host};
 use griffinfly_ir::array::Array;
 use griffinfly_ir::graph::Graph;
 use std::collections::HashMap;
@@ -17,17 +18,10 @@ const POISON: u32 = 0x7fc0_dead;
 
 /// Runs a test on the device under test; fails if the validation layer had anything to say.
 pub(crate) fn with_device(test: impl FnOnce(&Arc<dyn Device>)) {
-    let wanted = std::env::var("GRIFFINFLY_TEST_DEVICE").unwrap_or_else(|_| "host".into());
-    if wanted != "vulkan" {
-        return test(&host::open_with(&host::HostOptions { fill: POISON, ..Default::default() }));
+    match wanted() {
+        Wanted::Host => test(&host::open_with(&host::HostOptions { fill: POISON, ..Default::default() })),
+        Wanted::Vulkan | Wanted::WebGpu => with_kernels(POISON, test),
     }
-    let options = vulkan::OpenOptions { fill: POISON, cache_dir: None, ..vulkan::OpenOptions::from_env() };
-    let device = vulkan::open_with(&vulkan::Selector::Best, &options).unwrap_or_else(|e| panic!("{e}"));
-    let log = device.validation_log();
-    let device: Arc<dyn Device> = device;
-    test(&device);
-    drop(device);
-    assert_eq!(log.messages(), Vec::<String>::new());
 }
 
 fn bytes_of(words: &[u32]) -> Vec<u8> {
