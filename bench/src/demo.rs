@@ -11,7 +11,7 @@ const WARM_UP: usize = 20;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// auto (a hardware GPU, else host), vulkan (any driver) or host.
+    /// auto (a hardware GPU, else host), vulkan or webgpu (any driver), or host.
     #[arg(long, default_value = "auto")]
     device: DeviceChoice,
     /// Timed steps.

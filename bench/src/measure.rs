@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     /// The arithmetic contract.
     #[arg(long, value_enum, default_value = "strict")]
     pub(crate) precision: Precision,
-    /// auto (a hardware GPU, else host), vulkan (any driver) or host.
+    /// auto (a hardware GPU, else host), vulkan or webgpu (any driver), or host.
     #[arg(long, default_value = "auto")]
     pub(crate) device: DeviceChoice,
     /// Timed calls per cell; 0 only computes.

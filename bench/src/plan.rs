@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     /// Size of the workloads.
     #[arg(long, value_enum, default_value = "full")]
     size: Size,
-    /// auto (a hardware GPU, else host), vulkan (any driver) or host.
+    /// auto (a hardware GPU, else host), vulkan or webgpu (any driver), or host.
     #[arg(long, default_value = "auto")]
     device: DeviceChoice,
     /// Revision of the repository, to be recorded.

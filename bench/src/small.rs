@@ -1,5 +1,5 @@
-//! The small workloads from end to end on the device under test (the host, or with `GRIFFINFLY_TEST_DEVICE=vulkan` the driver
-//! the loader finds), against results that PyTorch computed in `f64`.
+//! The small workloads from end to end on the device under test (the host, or with `GRIFFINFLY_TEST_DEVICE` `vulkan` or `webgpu`
+//! the driver the loader finds), against results that PyTorch computed in `f64`.
 //!
 //! The fixtures are the dumps of `pytorch/run.py --precision f64 --size small --dump-f32` over the files of `write`.
 
@@ -24,8 +24,8 @@ fn scratch(name: &str) -> PathBuf {
 }
 
 fn device() -> DeviceChoice {
-    let vulkan = std::env::var_os("GRIFFINFLY_TEST_DEVICE").is_some_and(|value| value == "vulkan");
-    if vulkan { DeviceChoice::Vulkan } else { DeviceChoice::Host }
+    let wanted = std::env::var("GRIFFINFLY_TEST_DEVICE");
+    wanted.map_or(DeviceChoice::Host, |name| name.parse().unwrap())
 }
 
 /// Writes, runs and judges all phases of a workload.

@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     /// gemm, conv, attention with commas; all by default.
     #[arg(long, value_delimiter = ',')]
     kind: Vec<String>,
-    /// auto (a hardware GPU, else host), vulkan (any driver) or host.
+    /// auto (a hardware GPU, else host), vulkan or webgpu (any driver), or host.
     #[arg(long, default_value = "auto")]
     device: DeviceChoice,
     /// Submissions whose median is taken.

@@ -8,10 +8,8 @@ use griffinfly::{Device, DeviceChoice};
 use std::path::{Path, PathBuf};
 
 fn choice() -> DeviceChoice {
-    match std::env::var("GRIFFINFLY_TEST_DEVICE").as_deref() {
-        Ok("vulkan") => DeviceChoice::Vulkan,
-        _ => DeviceChoice::Host,
-    }
+    let wanted = std::env::var("GRIFFINFLY_TEST_DEVICE");
+    wanted.map_or(DeviceChoice::Host, |name| name.parse().unwrap())
 }
 
 fn tiny() -> PathBuf {

@@ -21,11 +21,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn line(device: &DeviceListing) -> String {
-    let memory = device.memory_bytes as f64 / f64::from(1 << 30);
-    let mut line = format!(
-        "{:<7} {:<14} {} ({}), {memory:.1} GiB",
-        device.backend, device.kind, device.name, device.driver
-    );
+    let mut line = format!("{:<7} {:<14} {} ({})", device.backend, device.kind, device.name, device.driver);
+    if device.memory_bytes > 0 {
+        let memory = device.memory_bytes as f64 / f64::from(1 << 30);
+        line.push_str(&format!(", {memory:.1} GiB"));
+    }
     if let Some(reason) = &device.unusable {
         line.push_str(&format!(" - unusable: {reason}"));
     }

@@ -59,8 +59,15 @@ impl Context {
         Context { device, queue, info, target, has_timestamps, state }
     }
 
-    /// That the device is there, and nothing went wrong unnoticed.
+    /// That the device is there, and nothing went wrong unnoticed. The device is asked: what is submitted to a lost one is dropped
+    /// without a word.
     pub(super) fn alive(&self, during: &'static str) -> Result<(), GpuError> {
+        self.poll();
+        self.told(during)
+    }
+
+    /// The same by what was told already, without asking.
+    pub(super) fn told(&self, during: &'static str) -> Result<(), GpuError> {
         if self.is_lost() {
             return Err(self.lost(during));
         }
@@ -85,11 +92,10 @@ impl Context {
                 first.get_or_insert(error);
             }
         }
-        match first {
-            Some(_) if self.is_lost() => Err(self.lost("a call")),
-            Some(error) => Err(error),
-            None => Ok(value),
-        }
+        let Some(error) = first else { return Ok(value) };
+        // A device that was destroyed says so when it is asked the next time.
+        self.poll();
+        Err(if self.is_lost() { self.lost("a call") } else { error })
     }
 
     #[cfg(not(target_arch = "wasm32"))]

@@ -8,8 +8,11 @@ mod attention_grid;
 mod contract;
 #[path = "../../../ir/tests/ir/convolution_grid.rs"]
 mod convolution_grid;
+mod executing;
 mod families;
 mod host;
 mod suite;
 mod under_test;
 mod vulkan_device;
+#[cfg(feature = "webgpu")]
+mod webgpu_device;

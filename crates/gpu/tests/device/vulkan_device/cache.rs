@@ -1,6 +1,6 @@
 //! The pipeline cache on disk.
 
-use super::programs::adding;
+use crate::executing::adding;
 use super::{enabled, options};
 use griffinfly_gpu::Device;
 use griffinfly_gpu::vulkan::{OpenOptions, Selector, open_with};

@@ -1,7 +1,8 @@
 //! Injected failures: what fails says so, what was there stays.
 
-use super::programs::{Adding, accumulating, adding};
-use super::{LONG, bind, to_bytes, with_device};
+use crate::executing::{Adding, accumulating, adding};
+use crate::executing::{LONG, bind, to_bytes};
+use super::{with_device};
 use griffinfly_gpu::vulkan::{SubmitFault, VulkanDevice};
 use griffinfly_gpu::{Device, Executor, GpuError, Sections};
 use std::sync::Arc;
@@ -41,7 +42,7 @@ fn each_allocation_may_fail() {
 fn outputs_without_a_place_on_the_host_change_nothing() {
     with_device(|device, options| {
         let made = accumulating(device.target(), 8, 1);
-        let bound = bind(device, &[(made.state_arena, 256)]);
+        let bound = bind(device.as_ref(), &[(made.state_arena, 256)]);
         let mut executor = device.instantiate(Arc::new(made.program), &bound).unwrap();
         executor.write(made.scalar, &1.0_f32.to_ne_bytes()).unwrap();
         executor.write(made.x, &to_bytes(&[2.0; 8])).unwrap();
@@ -79,7 +80,7 @@ fn a_failed_pipeline_names_its_kernel() {
 fn a_failed_submission_changes_nothing() {
     with_device(|device, options| {
         let made = accumulating(device.target(), 8, 1);
-        let bound = bind(device, &[(made.state_arena, 256)]);
+        let bound = bind(device.as_ref(), &[(made.state_arena, 256)]);
         let mut executor = device.instantiate(Arc::new(made.program), &bound).unwrap();
         executor.write(made.scalar, &1.0_f32.to_ne_bytes()).unwrap();
         let (mut expected, mut tickets) = (0.0, 0);

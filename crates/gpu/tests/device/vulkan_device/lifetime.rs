@@ -1,7 +1,8 @@
 //! Creation and destruction, in any order and on several threads.
 
-use super::programs::{accumulating, adding};
-use super::{bind, enabled, options, to_bytes};
+use crate::executing::{accumulating, adding};
+use crate::executing::{bind, to_bytes};
+use super::{enabled, options};
 use griffinfly_gpu::vulkan::{Selector, open_with};
 use griffinfly_gpu::{Device, Sections};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ fn executors_and_buffers_outlive_their_device() {
     let device = open_with(&Selector::Best, &options()).unwrap();
     let log = device.validation_log();
     let made = accumulating(device.target(), 64, 50);
-    let bound = bind(&device, &[(made.state_arena, 256)]);
+    let bound = bind(device.as_ref(), &[(made.state_arena, 256)]);
     let buffer = bound[0].1.clone();
     let mut executor = device.instantiate(Arc::new(made.program), &bound).unwrap();
     drop((device, bound));

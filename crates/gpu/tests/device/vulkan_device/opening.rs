@@ -1,6 +1,6 @@
 //! Adapters and selection.
 
-use super::programs::adding;
+use crate::executing::adding;
 use super::{enabled, options, with_device};
 use griffinfly_gpu::vulkan::{OpenOptions, Selector, enumerate, open, open_with};
 use griffinfly_gpu::{Device, GpuError};

@@ -1,7 +1,7 @@
 //! Faults of whole trainings that released systems had: memory that held NaN, weights that change under steps in flight, updates
 //! in place that a reader sees, what was prepared from weights that were replaced since.
 
-use super::{options, tested};
+use super::{is_tested, options, tested};
 use crate::fixtures::{NUMBERS, Scratch, batch, bits, small};
 use griffinfly::gpu::{host, vulkan};
 use griffinfly::{Device, Graph, GraphExt, Input, Optimizer, Session, Trainer, Weights, nn};
@@ -11,7 +11,13 @@ const POISON: u32 = 0x7fc0_dead;
 
 /// The device under test, whose fresh memory holds this word where a program does not say what it holds.
 fn filled(fill: u32) -> Device {
-    if std::env::var_os("GRIFFINFLY_TEST_DEVICE").is_none_or(|value| value != "vulkan") {
+    #[cfg(feature = "webgpu")]
+    if is_tested("webgpu") {
+        use griffinfly::gpu::{Selector, webgpu};
+        let options = webgpu::OpenOptions { fill, ..Default::default() };
+        return Device::from_backend(webgpu::open_with(&Selector::Best, &options).unwrap());
+    }
+    if !is_tested("vulkan") {
         return Device::from_backend(host::open_with(&host::HostOptions { fill, ..Default::default() }));
     }
     let options = vulkan::OpenOptions { fill, ..options() };

@@ -1,5 +1,5 @@
 //! Training on whatever device the tests run on: the host, or with `GRIFFINFLY_TEST_DEVICE=vulkan` the Vulkan driver
-//! the loader finds (choose one with `VK_DRIVER_FILES`).
+//! the loader finds (choose one with `VK_DRIVER_FILES`), or with `webgpu` the same below WebGPU.
 
 mod agreement;
 mod architectures;
@@ -12,6 +12,8 @@ mod memory;
 mod overfit;
 mod random;
 mod resume;
+#[cfg(feature = "webgpu")]
+mod webgpu;
 
 use griffinfly::gpu::vulkan::{self, OpenOptions, Selector, ValidationLog};
 use griffinfly::{Device, DeviceChoice, Feed, GraphExt, Input, Session, Trainer, data, models};
@@ -27,8 +29,16 @@ fn options() -> OpenOptions {
     OpenOptions { cache_dir: None, ..OpenOptions::from_env() }
 }
 
+/// Whether the device under test is the one of this name.
+fn is_tested(name: &str) -> bool {
+    std::env::var_os("GRIFFINFLY_TEST_DEVICE").is_some_and(|value| value == name)
+}
+
 fn tested() -> Tested {
-    if std::env::var_os("GRIFFINFLY_TEST_DEVICE").is_none_or(|value| value != "vulkan") {
+    if is_tested("webgpu") {
+        return Tested { device: Device::webgpu().unwrap(), log: None };
+    }
+    if !is_tested("vulkan") {
         return Tested { device: Device::host(), log: None };
     }
     let vulkan = vulkan::open_with(&Selector::Best, &options()).unwrap();

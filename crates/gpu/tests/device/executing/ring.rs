@@ -1,8 +1,8 @@
 //! Steps in flight.
 
 use super::programs::{accumulating, adding};
+use crate::under_test::with_slots;
 use super::{LONG, bind, to_bytes, with_device};
-use griffinfly_gpu::vulkan::{OpenOptions, Selector, VulkanDevice, open_with};
 use griffinfly_gpu::{Device, Executor, GpuError, Sections, Ticket};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,22 +17,18 @@ fn value(executor: &mut dyn Executor, ticket: Ticket, external: usize) -> f32 {
 
 #[test]
 fn overlapping_uploads_reach_their_own_step() {
-    with_device(|device, _| check_overlap(device, 40));
+    with_device(|device| check_overlap(device, 40));
 }
 
 #[test]
 fn two_and_four_slots_work_too() {
-    with_device(|_, options| {
-        for slots in [2, 4] {
-            let device = open_with(&Selector::Best, &OpenOptions { slots, ..options.clone() }).unwrap();
-            check_overlap(&device, 10);
-            assert_eq!(device.validation_messages(), Vec::<String>::new());
-        }
-    });
+    for slots in [2, 4] {
+        with_slots((0, slots), |device| check_overlap(device.as_ref(), 10));
+    }
 }
 
 /// Submits as many steps as there are slots before waiting for the first, each with its own inputs.
-fn check_overlap(device: &VulkanDevice, steps: usize) {
+fn check_overlap(device: &dyn Device, steps: usize) {
     let made = accumulating(device.target(), LENGTH, 1);
     let bound = bind(device, &[(made.state_arena, 256)]);
     let mut executor = device.instantiate(Arc::new(made.program), &bound).unwrap();
@@ -58,7 +54,7 @@ fn check_overlap(device: &VulkanDevice, steps: usize) {
 
 #[test]
 fn inputs_keep_their_last_value_in_every_slot() {
-    with_device(|device, _| {
+    with_device(|device| {
         let made = adding(device.target(), 4);
         let mut executor = device.instantiate(Arc::new(made.program), &[]).unwrap();
         let (mut a, mut b) = (0.0_f32, 0.0_f32);
@@ -82,7 +78,7 @@ fn inputs_keep_their_last_value_in_every_slot() {
 
 #[test]
 fn a_running_step_times_out_and_still_finishes() {
-    with_device(|device, _| {
+    with_device(|device| {
         let made = accumulating(device.target(), LENGTH, 500);
         let bound = bind(device, &[(made.state_arena, 256)]);
         let mut executor = device.instantiate(Arc::new(made.program), &bound).unwrap();
@@ -97,7 +93,7 @@ fn a_running_step_times_out_and_still_finishes() {
 
 #[test]
 fn old_and_unknown_tickets_are_refused() {
-    with_device(|device, _| {
+    with_device(|device| {
         let made = adding(device.target(), 4);
         let mut executor = device.instantiate(Arc::new(made.program), &[]).unwrap();
         let mut bytes = [0; 16];

@@ -1,12 +1,12 @@
 //! What does not fit is refused with the numbers, before anything runs.
 
 use super::programs::{ADD, Accumulating, Adding, Builder, READ, WRITE, accumulating, adding};
+use crate::under_test::with_kernels;
 use super::{bind, with_device};
 use griffinfly_compile::program::{
     Arena, ArenaId, BindingAccess, DispatchId, ExternalKind, KernelId, Place, Program, Role, SectionKind,
     Work,
 };
-use griffinfly_gpu::vulkan::{Selector, VulkanDevice, open_with};
 use griffinfly_gpu::{Buffer, Device, GpuError, Sections};
 use griffinfly_ir::target::Target;
 use griffinfly_ir::types::{DType, TensorType};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Makes a program inconsistent.
 type Damage = fn(&mut Program);
 
-fn refusal(device: &VulkanDevice, program: Program) -> GpuError {
+fn refusal(device: &dyn Device, program: Program) -> GpuError {
     device.instantiate(Arc::new(program), &[]).err().expect("the program is refused")
 }
 
@@ -26,7 +26,7 @@ fn assert_usage(error: &GpuError, text: &str) {
 
 #[test]
 fn buffers_over_the_limit() {
-    with_device(|device, _| {
+    with_device(|device| {
         let limit = device.target().max_buffer_bytes;
         for bytes in [limit.saturating_add(1), u64::MAX] {
             match device.buffer(bytes).err().unwrap() {
@@ -42,7 +42,7 @@ fn buffers_over_the_limit() {
 
 #[test]
 fn ranges_outside_a_buffer() {
-    with_device(|device, _| {
+    with_device(|device| {
         let buffer = device.buffer(100).unwrap();
         for (offset, length) in [(0, 101), (100, 1), (96, 5), (u64::MAX, 1), (101, 0)] {
             let mut bytes = vec![0; length];
@@ -55,7 +55,7 @@ fn ranges_outside_a_buffer() {
 
 #[test]
 fn programs_for_another_target() {
-    with_device(|device, _| {
+    with_device(|device| {
         let changes: [fn(&mut Target); 6] = [
             |target| target.name.push('x'),
             |target| target.subgroup_size += 1,
@@ -78,7 +78,7 @@ fn programs_for_another_target() {
 
 #[test]
 fn inconsistent_programs() {
-    with_device(|device, _| {
+    with_device(|device| {
         let cases: [(&str, Damage); 15] = [
             ("bytes at", |p| p.dispatches[0].bindings[2].bytes = 260),
             ("bytes at", |p| p.dispatches[0].bindings[0].offset = 256),
@@ -95,7 +95,10 @@ fn inconsistent_programs() {
             ("no workgroups", |p| set_work(p, |_, groups| groups[1] = 0)),
             ("it is a loop", |p| p.dispatches[0].work = Work::Loop),
             ("dispatch 3", |p| p.sections[0].levels.push(vec![DispatchId(3)])),
-            ("not SPIR-V", |p| p.kernels[0].spirv[0] = 1),
+            ("code", |p| {
+                p.kernels[0].wgsl.clear();
+                p.kernels[0].spirv.clear();
+            }),
             ("external `y`", |p| p.externals[2].place = Place { arena: ArenaId(2), offset: 240 }),
         ];
         for (text, damage) in cases {
@@ -118,7 +121,7 @@ fn set_work(program: &mut Program, change: impl FnOnce(&mut Vec<u32>, &mut [u32;
 
 #[test]
 fn programs_over_the_limits() {
-    with_device(|device, _| {
+    with_device(|device| {
         let target = device.target().clone();
         let mut cases: Vec<Program> = Vec::new();
         let mut case = |change: &dyn Fn(&mut Program)| {
@@ -143,7 +146,7 @@ fn programs_over_the_limits() {
 
 #[test]
 fn wrong_bindings_of_arenas() {
-    with_device(|device, options| {
+    with_device(|device| {
         let Accumulating { program, state_arena, .. } = accumulating(device.target(), 8, 1);
         let program = Arc::new(program);
         let try_with =
@@ -156,15 +159,16 @@ fn wrong_bindings_of_arenas() {
         let further = bind(device, &[(ArenaId(0), 4096), (ArenaId(99), 256)]);
         assert_usage(&try_with(&[bound[0].clone(), further[0].clone()]).unwrap(), "cannot be bound");
         assert_usage(&try_with(&[bound[0].clone(), further[1].clone()]).unwrap(), "99");
-        let other = open_with(&Selector::Best, options).unwrap();
-        assert_usage(&try_with(&bind(&other, &[(state_arena, 256)])).unwrap(), "another device");
-        assert_usage(&other.read(&bound[0].1, 0, &mut []).unwrap_err(), "another device");
+        with_kernels(0, |other| {
+            assert_usage(&try_with(&bind(other.as_ref(), &[(state_arena, 256)])).unwrap(), "another device");
+            assert_usage(&other.read(&bound[0].1, 0, &mut []).unwrap_err(), "another device");
+        });
     });
 }
 
 #[test]
 fn wrong_inputs_and_outputs() {
-    with_device(|device, _| {
+    with_device(|device| {
         let Adding { program, a, y, .. } = adding(device.target(), 8);
         let mut executor = device.instantiate(Arc::new(program), &[]).unwrap();
         assert_usage(&executor.write(a, &[0; 31]).unwrap_err(), "31 bytes, not 32");
@@ -179,7 +183,7 @@ fn wrong_inputs_and_outputs() {
 
 #[test]
 fn ids_out_of_range() {
-    with_device(|device, _| {
+    with_device(|device| {
         let mut builder = Builder::new(device.target());
         let arena = builder.arena(Role::Inputs, 16);
         let kind = ExternalKind::Input { id_limit: Some(10), ignore: Some(-100) };
@@ -202,7 +206,7 @@ fn ids_out_of_range() {
 
 #[test]
 fn bindings_over_the_range() {
-    with_device(|device, _| {
+    with_device(|device| {
         let target = device.target();
         let bytes = (target.max_binding_bytes / 256 + 1) * 256;
         if bytes > target.max_buffer_bytes {

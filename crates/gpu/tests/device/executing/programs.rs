@@ -4,11 +4,11 @@ use griffinfly_compile::program::{
     Arena, ArenaId, Binding, BindingAccess, Dispatch, DispatchId, External, ExternalKind, FORMAT, Kernel,
     KernelId, LoopId, MemoryReport, Place, Program, Role, Section, SectionKind, Work,
 };
-use griffinfly_ir::target::{NumericClass, Target};
+use griffinfly_ir::target::{Backend, NumericClass, Target};
 use griffinfly_ir::types::TensorType;
 
 /// `y[i] = a[i] + factor * b[i]` for `i < n`.
-pub(super) const ADD: &str = "
+pub(crate) const ADD: &str = "
 struct P { n: u32, factor: f32 }
 var<immediate> p: P;
 @group(0) @binding(0) var<storage, read> a: array<f32>;
@@ -21,7 +21,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
 ";
 
 /// `state = state * scalar + sum(x)`, `out = state`; slow on request, so that steps really are in flight.
-pub(super) const ACCUMULATE: &str = "
+pub(crate) const ACCUMULATE: &str = "
 struct P { n: u32, rounds: u32 }
 var<immediate> p: P;
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -41,7 +41,7 @@ fn main() {
 ";
 
 /// `a[i] = 2 * a[i] + 1`, without parameters.
-pub(super) const STEP: &str = "
+pub(crate) const STEP: &str = "
 @group(0) @binding(0) var<storage, read_write> a: array<f32>;
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -49,11 +49,11 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
 }
 ";
 
-pub(super) const READ: BindingAccess = BindingAccess::Read;
-pub(super) const WRITE: BindingAccess = BindingAccess::Write;
+pub(crate) const READ: BindingAccess = BindingAccess::Read;
+pub(crate) const WRITE: BindingAccess = BindingAccess::Write;
 
 /// WGSL to SPIR-V without injected checks.
-pub(super) fn spirv(wgsl: &str) -> Vec<u32> {
+pub(crate) fn spirv(wgsl: &str) -> Vec<u32> {
     use naga::valid::{Capabilities, ValidationFlags, Validator};
     let module =
         naga::front::wgsl::parse_str(wgsl).unwrap_or_else(|error| panic!("{}", error.emit_to_string(wgsl)));
@@ -76,10 +76,10 @@ pub(super) fn spirv(wgsl: &str) -> Vec<u32> {
 }
 
 /// A program under construction.
-pub(super) struct Builder(pub(super) Program);
+pub(crate) struct Builder(pub(crate) Program);
 
 impl Builder {
-    pub(super) fn new(target: &Target) -> Self {
+    pub(crate) fn new(target: &Target) -> Self {
         Builder(Program {
             format: FORMAT,
             generator: "tests".into(),
@@ -96,13 +96,13 @@ impl Builder {
         })
     }
 
-    pub(super) fn arena(&mut self, role: Role, bytes: u64) -> ArenaId {
+    pub(crate) fn arena(&mut self, role: Role, bytes: u64) -> ArenaId {
         self.0.arenas.push(Arena { role, chunk: 0, bytes: bytes.next_multiple_of(256) });
         ArenaId(self.0.arenas.len() as u32 - 1)
     }
 
     /// A named f32 vector at the start of an arena; returns its index.
-    pub(super) fn external(
+    pub(crate) fn external(
         &mut self,
         name: &str,
         kind: ExternalKind,
@@ -113,22 +113,27 @@ impl Builder {
         self.0.externals.len() - 1
     }
 
-    pub(super) fn input(&mut self, name: &str, arena: (ArenaId, usize)) -> usize {
+    pub(crate) fn input(&mut self, name: &str, arena: (ArenaId, usize)) -> usize {
         self.external(name, ExternalKind::Input { id_limit: None, ignore: None }, arena)
     }
 
-    pub(super) fn kernel(
+    pub(crate) fn kernel(
         &mut self,
         wgsl: &str,
         bindings: &[BindingAccess],
         parameter_words: u32,
     ) -> KernelId {
         let size = if wgsl.contains("workgroup_size(64)") { 64 } else { 1 };
+        let place = format!("@group(0) @binding({}) var<uniform>", bindings.len());
+        let (wgsl, spirv) = match self.0.target.backend {
+            Backend::WebGpu => (wgsl.replace("var<immediate>", &place), Vec::new()),
+            Backend::Vulkan | Backend::Host => (wgsl.into(), spirv(wgsl)),
+        };
         self.0.kernels.push(Kernel {
             name: format!("test {}", self.0.kernels.len()),
             numeric: NumericClass::F32,
-            wgsl: wgsl.into(),
-            spirv: spirv(wgsl),
+            wgsl,
+            spirv,
             bindings: bindings.to_vec(),
             parameter_words,
             workgroup_size: [size, 1, 1],
@@ -138,7 +143,7 @@ impl Builder {
     }
 
     /// A dispatch that binds the start of arenas: arena, elements.
-    pub(super) fn dispatch(
+    pub(crate) fn dispatch(
         &mut self,
         kernel: KernelId,
         (parameters, groups): (&[u32], u32),
@@ -163,21 +168,21 @@ impl Builder {
         DispatchId(self.0.dispatches.len() as u32 - 1)
     }
 
-    pub(super) fn section(&mut self, kind: SectionKind, levels: Vec<Vec<DispatchId>>) {
+    pub(crate) fn section(&mut self, kind: SectionKind, levels: Vec<Vec<DispatchId>>) {
         self.0.sections.push(Section { kind, levels });
     }
 }
 
 /// Places of an [`adding`] program.
-pub(super) struct Adding {
-    pub(super) program: Program,
-    pub(super) a: usize,
-    pub(super) b: usize,
-    pub(super) y: usize,
+pub(crate) struct Adding {
+    pub(crate) program: Program,
+    pub(crate) a: usize,
+    pub(crate) b: usize,
+    pub(crate) y: usize,
 }
 
 /// `y = a + 3 b` over vectors of a length.
-pub(super) fn adding(target: &Target, length: usize) -> Adding {
+pub(crate) fn adding(target: &Target, length: usize) -> Adding {
     let mut builder = Builder::new(target);
     let bytes = length as u64 * 4;
     let (a, b) = (builder.arena(Role::Inputs, bytes), builder.arena(Role::Inputs, bytes));
@@ -196,16 +201,16 @@ pub(super) fn adding(target: &Target, length: usize) -> Adding {
 const ROUNDS: u32 = 100;
 
 /// Places of an [`accumulating`] program.
-pub(super) struct Accumulating {
-    pub(super) program: Program,
-    pub(super) state_arena: ArenaId,
-    pub(super) x: usize,
-    pub(super) scalar: usize,
-    pub(super) result: usize,
+pub(crate) struct Accumulating {
+    pub(crate) program: Program,
+    pub(crate) state_arena: ArenaId,
+    pub(crate) x: usize,
+    pub(crate) scalar: usize,
+    pub(crate) result: usize,
 }
 
 /// `state = state * scalar + sum(x)` in each level of the update section, over `length` elements.
-pub(super) fn accumulating(target: &Target, length: usize, levels: usize) -> Accumulating {
+pub(crate) fn accumulating(target: &Target, length: usize, levels: usize) -> Accumulating {
     let mut builder = Builder::new(target);
     let inputs = builder.arena(Role::Inputs, length as u64 * 4);
     let scalars = builder.arena(Role::Scalars, 4);

@@ -3,13 +3,13 @@
 use super::programs::{ADD, Builder, READ, STEP, WRITE, adding};
 use super::{LONG, bind, to_bytes, to_floats, with_device};
 use griffinfly_compile::program::{ArenaId, ConstantData, ExternalKind, Place, Role, SectionKind};
-use griffinfly_gpu::{Buffer, Device, GpuError, Sections};
-use griffinfly_ir::target::Target;
+use griffinfly_gpu::{Buffer, GpuError, Sections};
+use griffinfly_ir::target::{Backend, Target};
 use std::sync::Arc;
 
 #[test]
 fn buffers_are_zeroed_written_and_read() {
-    with_device(|device, _| {
+    with_device(|device| {
         for bytes in [0_usize, 1, 3, 4, 255, 4096, 100_001] {
             let buffer = device.buffer(bytes as u64).unwrap();
             let mut read = vec![7; bytes];
@@ -31,7 +31,7 @@ fn buffers_are_zeroed_written_and_read() {
 
 #[test]
 fn copies_larger_than_the_staging_buffer_are_cut() {
-    with_device(|device, _| {
+    with_device(|device| {
         let bytes = (32 << 20) + 12_345;
         let buffer = device.buffer(bytes as u64).unwrap();
         let data: Vec<u8> = (0..bytes).map(|i| (i % 251) as u8).collect();
@@ -44,7 +44,7 @@ fn copies_larger_than_the_staging_buffer_are_cut() {
 
 #[test]
 fn adds_over_every_tail() {
-    with_device(|device, _| {
+    with_device(|device| {
         for length in [1, 2, 63, 64, 65, 127, 1000, 4099, 1 << 16] {
             let adding = adding(device.target(), length);
             let mut executor = device.instantiate(Arc::new(adding.program), &[]).unwrap();
@@ -89,7 +89,7 @@ fn chain(target: &Target, levels: usize) -> (Builder, [ArenaId; 2]) {
 
 #[test]
 fn levels_see_what_earlier_levels_wrote() {
-    with_device(|device, _| {
+    with_device(|device| {
         let (builder, [parameters, mirror]) = chain(device.target(), 12);
         let bound = bind(device, &[(parameters, 4096), (mirror, 5000)]);
         let mut executor = device.instantiate(Arc::new(builder.0), &bound).unwrap();
@@ -109,7 +109,7 @@ fn levels_see_what_earlier_levels_wrote() {
 
 #[test]
 fn sections_run_alone() {
-    with_device(|device, _| {
+    with_device(|device| {
         let (builder, [parameters, mirror]) = chain(device.target(), 1);
         let bound = bind(device, &[(parameters, 4096), (mirror, 4096)]);
         let mut executor = device.instantiate(Arc::new(builder.0), &bound).unwrap();
@@ -134,7 +134,7 @@ fn sections_run_alone() {
 
 #[test]
 fn outputs_stay_on_the_device_when_asked_to() {
-    with_device(|device, _| {
+    with_device(|device| {
         let (builder, [parameters, mirror]) = chain(device.target(), 1);
         let bound = bind(device, &[(parameters, 4096), (mirror, 4096)]);
         let mut executor = device.instantiate(Arc::new(builder.0), &bound).unwrap();
@@ -154,7 +154,7 @@ fn outputs_stay_on_the_device_when_asked_to() {
 
 #[test]
 fn programs_share_bound_buffers_in_order() {
-    with_device(|device, _| {
+    with_device(|device| {
         let (builder, [parameters, mirror]) = chain(device.target(), 3);
         let bound = bind(device, &[(parameters, 4096), (mirror, 4096)]);
         let program = Arc::new(builder.0);
@@ -173,7 +173,7 @@ fn programs_share_bound_buffers_in_order() {
 
 #[test]
 fn profiles_every_dispatch() {
-    with_device(|device, _| {
+    with_device(|device| {
         let (builder, [parameters, mirror]) = chain(device.target(), 4);
         let bound = bind(device, &[(parameters, 4096), (mirror, 4096)]);
         let mut executor = device.instantiate(Arc::new(builder.0), &bound).unwrap();
@@ -183,7 +183,10 @@ fn profiles_every_dispatch() {
                 let order: Vec<u32> = timing.dispatch_ns.iter().map(|(id, _)| *id).collect();
                 assert_eq!(order, [0, 1, 2, 3, 4, 5]);
                 let sum: f64 = timing.dispatch_ns.iter().map(|(_, time)| time).sum();
-                assert!((sum - timing.total_ns).abs() <= 1e-6 * timing.total_ns);
+                // Dispatches in passes of their own have time between them.
+                let between = timing.total_ns - sum;
+                let has_passes = device.target().backend == Backend::WebGpu;
+                assert!(between.abs() <= 1e-6 * timing.total_ns || has_passes && between > 0.0, "{timing:?}");
                 let one = executor.repeat(Sections::ALL, 3).unwrap();
                 assert!(one > 0.0 && one.is_finite(), "{one}");
             }
@@ -200,7 +203,7 @@ fn profiles_every_dispatch() {
 
 #[test]
 fn a_repeated_step_runs_so_often() {
-    with_device(|device, _| {
+    with_device(|device| {
         let (builder, [parameters, mirror]) = chain(device.target(), 1);
         let bound = bind(device, &[(parameters, 4096), (mirror, 4096)]);
         let mut executor = device.instantiate(Arc::new(builder.0), &bound).unwrap();
