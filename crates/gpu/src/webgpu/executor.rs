@@ -116,16 +116,10 @@ impl Executor for WebGpuExecutor {
         let readback = if sections.outputs { self.readbacks.take(&self.context, slot)? } else { None };
         self.bring_inputs()?;
         let (context, commands) = (&self.context, self.encoder());
+        let below = (&context.device, &context.queue);
+        let (outputs, eager) = (&self.outputs, context.target.is_hardware);
         let submission = context.attempt(("a step", 0), || {
-            let mut encoder = context.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-            {
-                let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-                commands.sections(&mut pass, sections)?;
-            }
-            if let Some(readback) = &readback {
-                commands.copies(&mut encoder, (&self.outputs, readback))?;
-            }
-            Ok(context.queue.submit([encoder.finish()]))
+            commands.submit(below, (sections, eager), readback.as_ref().map(|buffer| (outputs, buffer)))
         })??;
         let done = self.done.clone();
         context.queue.on_submitted_work_done(move || {

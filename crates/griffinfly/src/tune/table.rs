@@ -158,13 +158,16 @@ impl Table {
 pub fn file(info: &DeviceInfo) -> Option<PathBuf> {
     let directory = OpenOptions::from_env().cache_dir?;
     let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    Some(directory.join(format!("choices-{}.json", info.name.chars().map(letter).collect::<String>())))
+    let name: String = info.name.chars().map(letter).collect();
+    // Vulkan is what choices were always for.
+    let backend = if info.backend == "vulkan" { String::new() } else { format!("{}-", info.backend) };
+    Some(directory.join(format!("choices-{backend}{name}.json")))
 }
 
 /// The choices that count for a device: those of its file, else those that come with the library, else none. A file that does not
 /// count is named in a warning.
 pub(crate) fn applicable(info: &DeviceInfo) -> Choices {
-    if info.backend != "vulkan" {
+    if info.backend == "host" {
         return Choices::new();
     }
     of_file(file(info).as_deref(), info).or_else(|| shipped(info)).unwrap_or_default()
