@@ -30,9 +30,9 @@ pub(crate) fn run(arguments: &[&str], environment: &[(&str, &str)]) -> Result<Ou
 
 /// Runs `cargo test` with these arguments and counts the tests; a run in which no test matched is a failure. The loader's own choice of layers is switched off:
 /// the tests enable validation themselves.
-pub(crate) fn test(arguments: &[&str], environment: &[(&str, &str)]) -> Result<Outcome, Failure> {
+pub(crate) fn test(arguments: &[&[&str]], environment: &[(&str, &str)]) -> Result<Outcome, Failure> {
     let mut command = command(&["test", "--no-fail-fast"]);
-    command.args(arguments).env_remove("VK_INSTANCE_LAYERS").envs(environment.iter().copied());
+    command.args(arguments.concat()).env_remove("VK_INSTANCE_LAYERS").envs(environment.iter().copied());
     command.stdout(Stdio::piped());
     let mut child = command.spawn().map_err(|error| format!("cannot start cargo: {error}"))?;
     let mut tally = Tally::default();

@@ -7,9 +7,13 @@ use crate::{cargo, tidy};
 pub(crate) fn run(report: &mut Report) {
     report.stage("format", || cargo::run(&["fmt", "--all", "--check"], &[]));
     report.stage("tidy", tidy::run);
-    let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    let features = ["--features", "griffinfly/webgpu"];
+    let clippy = ["clippy", "--workspace", "--all-targets", features[0], features[1], "--", "-D", "warnings"];
     report.stage("clippy", || cargo::run(&clippy, &[]));
+    // As it is built by default.
+    let default = ["clippy", "--workspace", "--lib", "--bins", "--", "-D", "warnings"];
+    report.stage("clippy without WebGPU", || cargo::run(&default, &[]));
     // Libraries only: the binary `griffinfly` and the library of that name would write the same page.
-    let docs = ["doc", "--no-deps", "--workspace", "--lib"];
+    let docs = ["doc", "--no-deps", "--workspace", "--lib", features[0], features[1]];
     report.stage("docs", || cargo::run(&docs, &[("RUSTDOCFLAGS", "-D warnings")]));
 }

@@ -25,7 +25,7 @@ const USAGE: &str = "\
 usage: cargo xtask VERB
 
   check                          format, clippy, tidy and docs, warnings denied
-  test [--full] [--no-install]   set-up, check, all tests on host, device tests on each Vulkan driver
+  test [--full] [--no-install]   set-up, check, all tests on host, device tests on each Vulkan driver and through WebGPU
                                  --full: every tiling at every size; --no-install: install and download nothing
   tidy                           the house rules that clippy does not know
   bless                          run the golden tests so that they rewrite their files
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         },
         ["tidy"] => report.stage("tidy", tidy::run),
         ["bless"] => report.stage("golden tests", || {
-            cargo::test(&["--workspace", "--tests", "golden"], &[("GRIFFINFLY_BLESS", "1")])
+            cargo::test(&[&["--workspace", "--tests", "golden"]], &[("GRIFFINFLY_BLESS", "1")])
         }),
         ["loc"] => report.stage("size", loc::run),
         ["new-op", family, name] => report.stage("new operation", || {

@@ -35,22 +35,41 @@ pub(crate) fn run(report: &mut Report, options: Options) {
     report.stage("tests on host", || {
         let mut environment = vec![("GRIFFINFLY_TEST_DEVICE", "host")];
         add_full(&mut environment, options);
-        cargo::test(&["--workspace"], &environment)
+        cargo::test(&[ALL, &[]], &environment)
     });
-    for driver in &found.drivers {
+    for (number, driver) in found.drivers.iter().enumerate() {
+        // Kernels for themselves are many and slow to compile: by default on the first driver, which compiles them fastest.
+        let kernels = number == 0 || options.full;
+        let on = |backend: &'static str, kernels: bool| Pass { backend, kernels, options };
         let name = format!("device tests on {}", driver.name);
-        report.stage(&name, || device_tests(driver, found.validation, options));
+        report.stage(&name, || device_tests(driver, found.validation, on("vulkan", kernels)));
+        if kernels {
+            let name = format!("device tests through WebGPU on {}", driver.name);
+            report.stage(&name, || device_tests(driver, false, on("webgpu", options.full)));
+        }
     }
+}
+
+/// All packages with all that can be built in, always: a choice among them would build their dependencies again with other features.
+const ALL: &[&str] = &["--workspace", "--features", "griffinfly/webgpu"];
+
+/// One run of the device tests.
+#[derive(Clone, Copy)]
+struct Pass {
+    backend: &'static str,
+    /// Whether the tests of kernels for themselves are among them.
+    kernels: bool,
+    options: Options,
 }
 
 fn device_tests(
     driver: &Driver,
     validation: bool,
-    options: Options,
+    pass: Pass,
 ) -> Result<crate::report::Outcome, crate::report::Failure> {
     let manifest = driver.manifest.to_str().ok_or("the path of the driver is not UTF-8")?;
     let mut environment = vec![
-        ("GRIFFINFLY_TEST_DEVICE", "vulkan"),
+        ("GRIFFINFLY_TEST_DEVICE", pass.backend),
         ("VK_DRIVER_FILES", manifest),
         // The name of the same variable for loaders before 1.3.207.
         ("VK_ICD_FILENAMES", manifest),
@@ -58,9 +77,14 @@ fn device_tests(
     if validation {
         environment.push(("GRIFFINFLY_VALIDATION", "1"));
     }
-    add_full(&mut environment, options);
-    // All packages, as on the host: a choice among them would build their dependencies again with other features.
-    cargo::test(&["--workspace", "--tests", "device"], &environment)
+    add_full(&mut environment, pass.options);
+    let filters: &[&str] = &["--tests", "device"];
+    let skipped: &[&str] = if pass.kernels {
+        &[]
+    } else {
+        &["--", "--skip", "device_families", "--skip", "device_contractions"]
+    };
+    cargo::test(&[ALL, filters, skipped], &environment)
 }
 
 fn add_full(environment: &mut Vec<(&str, &str)>, options: Options) {

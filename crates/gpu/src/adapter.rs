@@ -106,6 +106,8 @@ mod tests {
         assert_eq!(chosen(&Selector::Index(0)), Err("Old card: no timeline semaphores".into()));
         let named = chosen(&Selector::NameContains("old".into()));
         assert_eq!(named, Err("Old card: no timeline semaphores".into()));
-        assert!(chosen(&Selector::Index(3)).is_err_and(|reason| reason.contains("Small GPU (IntegratedGpu)")));
+        assert!(
+            chosen(&Selector::Index(3)).is_err_and(|reason| reason.contains("Small GPU (IntegratedGpu)"))
+        );
     }
 }

@@ -10,11 +10,11 @@
 //! that the device is lost; outputs of a step stay readable until as many later steps were submitted as the ring has slots.
 
 mod adapter;
-mod common;
 mod device;
 mod error;
 pub mod host;
 mod ids;
+mod stepping;
 pub mod vulkan;
 #[cfg(feature = "webgpu")]
 pub mod webgpu;

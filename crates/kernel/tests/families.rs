@@ -1,6 +1,8 @@
 //! Families without a device: every operation's loops become kernels that the validator accepts, for the smallest and for
 //! a large target; a loop over the limits is a typed error; the text of a few kernels is golden.
 
+mod metal;
+
 use griffinfly_ir::index::{Access, Store};
 use griffinfly_ir::loops::{Body, Combine, Loop, LoopKind, Map, Phase, Row};
 use griffinfly_ir::ops::{Lowering, samples};
@@ -121,12 +123,15 @@ fn few_long_rows_are_split_on_a_large_device() {
 }
 
 fn golden(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/families").join(name);
+    golden_at(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/families").join(name), text);
+}
+
+fn golden_at(path: &Path, text: &str) {
     if std::env::var_os("GRIFFINFLY_BLESS").is_some_and(|value| value == "1") {
-        std::fs::write(&path, text).expect("the golden file can be written");
+        std::fs::write(path, text).expect("the golden file can be written");
     }
-    let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text, expected, "{name}: `cargo xtask bless` rewrites it");
+    let expected = std::fs::read_to_string(path).unwrap_or_default();
+    assert_eq!(text, expected, "{}: `cargo xtask bless` rewrites it", path.display());
 }
 
 #[test]

@@ -8,9 +8,7 @@ use crate::Options;
 use crate::error::CompileError;
 use crate::fuse::update::{self, Lane, UpdateGroup};
 use crate::lower::{LoopNode, Phase, TensorId};
-use crate::program::{
-    ArenaId, Binding, BindingAccess, Dispatch, LoopId, Place, SectionKind, Work,
-};
+use crate::program::{ArenaId, Binding, BindingAccess, Dispatch, LoopId, Place, SectionKind, Work};
 use crate::schedule::Schedule;
 use griffinfly_ir::layout::aligned;
 use griffinfly_ir::loops::{Loop, LoopKind};

@@ -26,7 +26,8 @@ pub(super) fn run(program: &mut Program, kernels: &[(Kernel, kir::Kernel)]) -> R
         let (described, source) = &kernels[base];
         let uses = uses(source, &dispatch.bindings);
         if let Some(other) = overlap(&dispatch.bindings, &uses) {
-            faults.push(format!("dispatch {number} ({}): binding {other} overlaps another", dispatch.instance));
+            faults
+                .push(format!("dispatch {number} ({}): binding {other} overlaps another", dispatch.instance));
             continue;
         }
         let made = variants.get(&(base, uses.clone())).copied();

@@ -5,9 +5,9 @@
 
 use super::device::Shared;
 use super::memory::{self, Home, RawBuffer, Request};
-use crate::common::bound::{self, Origin, arena_name};
 use crate::device::Buffer;
 use crate::error::GpuError;
+use crate::stepping::bound::{self, Origin, arena_name};
 use ash::vk;
 use griffinfly_compile::program::{Arena, ArenaId, Program};
 use std::sync::Arc;

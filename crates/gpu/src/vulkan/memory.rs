@@ -4,9 +4,9 @@
 //! host-coherent and stays mapped; handles are destroyed once, buffer before memory.
 
 use super::context::{Context, Owned};
-use crate::common::bound::range_error;
 use crate::device::Buffer;
 use crate::error::GpuError;
+use crate::stepping::bound::range_error;
 use ash::vk;
 use std::any::Any;
 use std::ptr::NonNull;

@@ -12,8 +12,8 @@ use super::arenas::Arenas;
 use super::bind::not_checked;
 use super::context::Context;
 use super::memory::{Home, RawBuffer, Request};
-use crate::common::externals::{Inputs, Outputs, Seen};
 use crate::error::GpuError;
+use crate::stepping::externals::{Inputs, Outputs, Seen};
 use griffinfly_compile::program::Program;
 use std::sync::Arc;
 

@@ -8,9 +8,9 @@ use super::context::Context;
 use super::negotiate::PARAMETER_BYTES;
 use super::pipeline::Pipeline;
 use super::transfer;
-use crate::common::bound::{self, Origin, arena_name};
 use crate::device::Buffer;
 use crate::error::GpuError;
+use crate::stepping::bound::{self, Origin, arena_name};
 use griffinfly_compile::program::{ArenaId, Dispatch, Program, Work};
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -27,7 +27,8 @@ impl Arenas {
     pub(super) fn new(
         context: &Arc<Context>,
         program: &Program,
-        (given, fill): (&[(ArenaId, Arc<dyn Buffer>)], u32),
+        given: &[(ArenaId, Arc<dyn Buffer>)],
+        fill: u32,
     ) -> Result<Self, GpuError> {
         let origins = bound::origins(program, given)?;
         let mut arenas = Arenas { buffers: Vec::new(), _bound: Vec::new() };
@@ -97,10 +98,7 @@ pub(super) fn groups(
     program.dispatches.iter().enumerate().map(group).collect()
 }
 
-fn entry(
-    binding: u32,
-    (buffer, offset, bytes): (&wgpu::Buffer, u64, u64),
-) -> wgpu::BindGroupEntry<'_> {
+fn entry(binding: u32, (buffer, offset, bytes): (&wgpu::Buffer, u64, u64)) -> wgpu::BindGroupEntry<'_> {
     let size = NonZeroU64::new(bytes);
     let resource = wgpu::BindingResource::Buffer(wgpu::BufferBinding { buffer, offset, size });
     wgpu::BindGroupEntry { binding, resource }

@@ -65,10 +65,7 @@ impl Buffer for WebGpuBuffer {
 }
 
 /// Recognises a buffer of this device.
-pub(super) fn own<'a>(
-    context: &Arc<Context>,
-    buffer: &'a dyn Buffer,
-) -> Result<&'a WebGpuBuffer, GpuError> {
+pub(super) fn own<'a>(context: &Arc<Context>, buffer: &'a dyn Buffer) -> Result<&'a WebGpuBuffer, GpuError> {
     match buffer.as_any().downcast_ref::<WebGpuBuffer>() {
         Some(own) if Arc::ptr_eq(&own.context, context) => Ok(own),
         _ => Err(GpuError::Usage {

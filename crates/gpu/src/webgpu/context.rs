@@ -99,12 +99,7 @@ impl Context {
     }
 
     #[cfg(not(target_arch = "wasm32"))]
-    fn answer(
-        &self,
-        scope: impl Future<Output = Option<Error>>,
-        what: &str,
-        bytes: u64,
-    ) -> Option<GpuError> {
+    fn answer(&self, scope: impl Future<Output = Option<Error>>, what: &str, bytes: u64) -> Option<GpuError> {
         ready(scope).flatten().map(|error| typed(&error, what, bytes))
     }
 

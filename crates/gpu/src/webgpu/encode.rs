@@ -6,9 +6,9 @@
 
 use super::bind::{Arenas, not_checked};
 use super::pipeline::Pipeline;
-use crate::common::externals::Outputs;
 use crate::device::Sections;
 use crate::error::GpuError;
+use crate::stepping::externals::Outputs;
 use griffinfly_compile::program::{DispatchId, Program, SectionKind, Work};
 use wgpu::{CommandEncoderDescriptor, ComputePassDescriptor, SubmissionIndex};
 
@@ -66,9 +66,11 @@ impl Encoder<'_> {
 
     /// Dispatches of each part that goes ahead of the last one.
     fn parts(&self, sections: Sections) -> Vec<usize> {
-        let before = self.program.sections.iter().filter(|section| {
-            sections.includes(section.kind) && section.kind != SectionKind::Update
-        });
+        let before = self
+            .program
+            .sections
+            .iter()
+            .filter(|section| sections.includes(section.kind) && section.kind != SectionKind::Update);
         parts(before.flat_map(|section| &section.levels).map(Vec::len).sum())
     }
 

@@ -18,7 +18,10 @@
 //! WebGPU's own, which runs everything of a queue in order of submission; code is trusted (our verifier proved its indices), so
 //! nothing is checked while it runs, where the API below allows that.
 
-#![allow(unsafe_code, reason = "trusted shader modules and native adapters are unsafe to ask for; each block states why it is sound")]
+#![allow(
+    unsafe_code,
+    reason = "trusted shader modules and native adapters are unsafe to ask for; each block states why it is sound"
+)]
 
 mod bind;
 mod buffer;

@@ -45,8 +45,9 @@ fn create(context: &Context, kernel: &Kernel) -> Result<Pipeline, GpuError> {
         let descriptor = wgpu::ShaderModuleDescriptor { label, source };
         // SAFETY: the kernel comes from our compiler, whose verifier proved indices, loops and divisors; `check` compared
         // bindings and counts with it.
-        let module =
-            unsafe { device.create_shader_module_trusted(descriptor, wgpu::ShaderRuntimeChecks::unchecked()) };
+        let module = unsafe {
+            device.create_shader_module_trusted(descriptor, wgpu::ShaderRuntimeChecks::unchecked())
+        };
         let raw = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label,
             layout: Some(&whole),
@@ -64,9 +65,8 @@ fn create(context: &Context, kernel: &Kernel) -> Result<Pipeline, GpuError> {
 
 /// Types of the bindings: storage, then the parameters.
 fn types(kernel: &Kernel) -> impl Iterator<Item = BufferBindingType> {
-    let storage = |access: &BindingAccess| BufferBindingType::Storage {
-        read_only: *access == BindingAccess::Read,
-    };
+    let storage =
+        |access: &BindingAccess| BufferBindingType::Storage { read_only: *access == BindingAccess::Read };
     let parameters = (kernel.parameter_words > 0).then_some(BufferBindingType::Uniform);
     kernel.bindings.iter().map(storage).chain(parameters)
 }

@@ -35,11 +35,7 @@ pub(super) fn run(executor: &mut WebGpuExecutor, sections: Sections) -> Result<S
 }
 
 /// Runs a step several times and gives the nanoseconds of one.
-pub(super) fn repeat(
-    executor: &mut WebGpuExecutor,
-    sections: Sections,
-    times: u32,
-) -> Result<f64, GpuError> {
+pub(super) fn repeat(executor: &mut WebGpuExecutor, sections: Sections, times: u32) -> Result<f64, GpuError> {
     begin(executor)?;
     let ticks = timed(executor, 1, |_, pass| {
         (0..times).try_for_each(|_| executor.encoder().sections(pass, sections))

@@ -62,7 +62,8 @@ pub(super) fn download(
     for (number, chunk) in bytes.chunks_mut(CHUNK).enumerate() {
         let (at, length) = (offset + (number * CHUNK) as u64, chunk.len() as u64);
         let submission = context.attempt(("a download", length), || {
-            let mut encoder = context.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+            let mut encoder =
+                context.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
             encoder.copy_buffer_to_buffer(buffer, at, &staging, 0, length);
             context.queue.submit([encoder.finish()])
         })?;

@@ -5,11 +5,11 @@
 mod attention;
 #[path = "../../../ir/tests/ir/attention_grid.rs"]
 mod attention_grid;
-mod contract;
 #[path = "../../../ir/tests/ir/convolution_grid.rs"]
 mod convolution_grid;
-mod executing;
-mod families;
+mod device_contractions;
+mod device_executing;
+mod device_families;
 mod host;
 mod suite;
 mod under_test;

@@ -21,6 +21,11 @@ pub(crate) fn wanted() -> Wanted {
     }
 }
 
+/// Whether to run every combination: software drivers compile slowly, so the ordinary run rotates through some.
+pub(crate) fn is_full() -> bool {
+    std::env::var_os("GRIFFINFLY_TEST_FULL").is_some_and(|value| value == "1")
+}
+
 /// Runs a test on the device that runs kernels, if that is what is tested. Memory of programs begins with `fill`. Fails if the
 /// validation layer had anything to say.
 pub(crate) fn with_kernels(fill: u32, test: impl FnOnce(&Arc<dyn Device>)) {
@@ -32,7 +37,8 @@ pub(crate) fn with_slots((fill, slots): (u32, usize), test: impl FnOnce(&Arc<dyn
     match wanted() {
         Wanted::Host => println!("skipped: GRIFFINFLY_TEST_DEVICE names no device with kernels"),
         Wanted::Vulkan => {
-            let options = vulkan::OpenOptions { fill, slots, cache_dir: None, ..vulkan::OpenOptions::from_env() };
+            let options =
+                vulkan::OpenOptions { fill, slots, cache_dir: None, ..vulkan::OpenOptions::from_env() };
             let device = vulkan::open_with(&vulkan::Selector::Best, &options).unwrap();
             let log = device.validation_log();
             let device: Arc<dyn Device> = device;

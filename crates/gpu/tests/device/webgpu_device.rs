@@ -1,6 +1,6 @@
 //! What only the WebGPU device has: limits to choose, the application's own device and buffers, loss at any time.
 
-use crate::executing::{LONG, accumulating, adding, bind, to_bytes, to_floats};
+use crate::device_executing::{LONG, accumulating, adding, bind, to_bytes, to_floats};
 use crate::under_test::{Wanted, wanted};
 use griffinfly_gpu::webgpu::{OpenOptions, WebGpuDevice, enumerate, open_with, wgpu};
 use griffinfly_gpu::{Device, GpuError, Sections, Selector};
@@ -79,7 +79,12 @@ fn buffers_are_shared_both_ways() {
     let (raw, queue) = device.below();
     let usages = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
     let theirs = |usage| {
-        raw.create_buffer(&wgpu::BufferDescriptor { label: None, size: 256, usage, mapped_at_creation: false })
+        raw.create_buffer(&wgpu::BufferDescriptor {
+            label: None,
+            size: 256,
+            usage,
+            mapped_at_creation: false,
+        })
     };
     let (state, copy) = (theirs(usages), theirs(usages));
     queue.write_buffer(&state, 0, &10.0_f32.to_ne_bytes());

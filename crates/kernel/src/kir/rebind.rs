@@ -88,9 +88,8 @@ mod tests {
 
     #[test]
     fn bindings_become_one_or_writable_and_close_ranks() {
-        let rebound = kernel(Type::F32)
-            .rebound(&[Rebinding::SameAs(2), Rebinding::Writable, Rebinding::Keep])
-            .unwrap();
+        let rebound =
+            kernel(Type::F32).rebound(&[Rebinding::SameAs(2), Rebinding::Writable, Rebinding::Keep]).unwrap();
         let text = print::wgsl(&rebound, &PrintOptions::default());
         assert!(text.contains("@group(0) @binding(0) var<storage, read_write> z"), "{text}");
         assert!(text.contains("@group(0) @binding(1) var<storage, read_write> y"), "{text}");

@@ -2,9 +2,9 @@
 //!
 //! A sample of the grid in the ordinary run, all of it with `GRIFFINFLY_TEST_FULL=1`.
 
-use crate::under_test::{self, Wanted};
 use super::{Feeds, run_graph, with_device};
 use crate::attention_grid::{Cell, grid};
+use crate::under_test::{self, Wanted};
 use griffinfly_gpu::Device;
 use griffinfly_ir::array::Array;
 use griffinfly_ir::autodiff::gradients;

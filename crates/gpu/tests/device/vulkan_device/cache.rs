@@ -1,7 +1,7 @@
 //! The pipeline cache on disk.
 
-use crate::executing::adding;
 use super::{enabled, options};
+use crate::device_executing::adding;
 use griffinfly_gpu::Device;
 use griffinfly_gpu::vulkan::{OpenOptions, Selector, open_with};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Injected failures: what fails says so, what was there stays.
 
-use crate::executing::{Adding, accumulating, adding};
-use crate::executing::{LONG, bind, to_bytes};
-use super::{with_device};
+use super::with_device;
+use crate::device_executing::{Adding, accumulating, adding};
+use crate::device_executing::{LONG, bind, to_bytes};
 use griffinfly_gpu::vulkan::{SubmitFault, VulkanDevice};
 use griffinfly_gpu::{Device, Executor, GpuError, Sections};
 use std::sync::Arc;

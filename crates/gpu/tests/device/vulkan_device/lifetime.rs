@@ -1,8 +1,8 @@
 //! Creation and destruction, in any order and on several threads.
 
-use crate::executing::{accumulating, adding};
-use crate::executing::{bind, to_bytes};
 use super::{enabled, options};
+use crate::device_executing::{accumulating, adding};
+use crate::device_executing::{bind, to_bytes};
 use griffinfly_gpu::vulkan::{Selector, open_with};
 use griffinfly_gpu::{Device, Sections};
 use std::sync::Arc;

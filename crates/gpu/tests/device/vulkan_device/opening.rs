@@ -1,7 +1,7 @@
 //! Adapters and selection.
 
-use crate::executing::adding;
 use super::{enabled, options, with_device};
+use crate::device_executing::adding;
 use griffinfly_gpu::vulkan::{OpenOptions, Selector, enumerate, open, open_with};
 use griffinfly_gpu::{Device, GpuError};
 use griffinfly_ir::target::{Backend, TENSOR_ALIGNMENT};

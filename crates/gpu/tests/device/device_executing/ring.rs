@@ -1,8 +1,8 @@
 //! Steps in flight.
 
 use super::programs::{accumulating, adding};
-use crate::under_test::with_slots;
 use super::{LONG, bind, to_bytes, with_device};
+use crate::under_test::with_slots;
 use griffinfly_gpu::{Device, Executor, GpuError, Sections, Ticket};
 use std::sync::Arc;
 use std::time::Duration;

@@ -8,8 +8,8 @@ use griffinfly_compile::kernel::KernelError;
 use griffinfly_compile::kernel::families::{Instance, Realisation, Slot};
 use griffinfly_compile::kernel::kir::Access;
 use griffinfly_compile::program::{
-    Arena, ArenaId, Binding, BindingAccess, Dispatch, DispatchId, FORMAT, LoopId,
-    MemoryReport, Program, Role, Section, SectionKind, Work,
+    Arena, ArenaId, Binding, BindingAccess, Dispatch, DispatchId, FORMAT, LoopId, MemoryReport, Program,
+    Role, Section, SectionKind, Work,
 };
 use griffinfly_gpu::{Device, Sections};
 use griffinfly_ir::loops::{Loop, interpret};
@@ -167,7 +167,8 @@ fn assemble(target: &Target, cases: &[Case], layouts: &[Layout], bytes: u64) -> 
     let mut levels: Vec<Vec<DispatchId>> = Vec::new();
     for (number, (case, layout)) in cases.iter().zip(layouts).enumerate() {
         for (level, instance) in case.realisation.dispatches.iter().enumerate() {
-            let kernel = kernels.add(instance, target).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+            let kernel =
+                kernels.add(instance, target).unwrap_or_else(|error| panic!("{}: {error}", case.name));
             levels.resize(levels.len().max(level + 1), Vec::new());
             levels[level].push(DispatchId(program.dispatches.len() as u32));
             program.dispatches.push(Dispatch {

@@ -1,8 +1,8 @@
 //! What does not fit is refused with the numbers, before anything runs.
 
 use super::programs::{ADD, Accumulating, Adding, Builder, READ, WRITE, accumulating, adding};
-use crate::under_test::with_kernels;
 use super::{bind, with_device};
+use crate::under_test::with_kernels;
 use griffinfly_compile::program::{
     Arena, ArenaId, BindingAccess, DispatchId, ExternalKind, KernelId, Place, Program, Role, SectionKind,
     Work,

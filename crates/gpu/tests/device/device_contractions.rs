@@ -9,6 +9,7 @@ mod harness;
 mod loops;
 mod reference;
 
+use crate::under_test::{is_full, with_kernels};
 use griffinfly_compile::kernel::families::contract::{
     Choice, Merge, Staging, Tiling, choices, realise, realise_with,
 };
@@ -16,7 +17,6 @@ use griffinfly_compile::kernel::families::prefetch;
 use griffinfly_ir::loops::Loop;
 use griffinfly_ir::target::{NumericClass, Target};
 use harness::Suite;
-use crate::under_test::with_kernels;
 use loops::{Epilogue, Further, Product, with_row_scale};
 
 /// Opens a device, runs the cases a test adds to a suite for its target, and asserts that validation stayed silent.
@@ -26,11 +26,6 @@ fn check(cases: impl FnOnce(&mut Suite)) {
         cases(&mut suite);
         suite.run(device.as_ref());
     });
-}
-
-/// Whether to run every combination: software drivers compile slowly, so the ordinary run rotates through some.
-fn is_full() -> bool {
-    std::env::var_os("GRIFFINFLY_TEST_FULL").is_some_and(|value| value == "1")
 }
 
 /// Whether the ordinary run takes a case: one in `of`.
@@ -208,7 +203,7 @@ fn every_tiling_with_several_terms() {
     ];
     check(|suite| {
         for (i, tiling) in tilings(&suite.target).into_iter().enumerate() {
-            for (j, further) in kinds.into_iter().enumerate().filter(|(j, _)| takes(i + j, 3)) {
+            for (j, further) in kinds.into_iter().enumerate().filter(|(j, _)| takes(i + j, 4)) {
                 let product =
                     Product { batch: vec![2], transposed: [false, true], ..Product::new(37, 68, 100 + j) };
                 let l = product.with_terms(further);
@@ -239,7 +234,7 @@ fn every_tiling_with_scaled_rows() {
                 product(9, 20, 70).with_terms(&[other, same]),
                 product(1, bn, 192).with_terms(&[same]),
             ];
-            for (_, l) in loops.into_iter().enumerate().filter(|(j, _)| takes(i + j, 3)) {
+            for (_, l) in loops.into_iter().enumerate().filter(|(j, _)| takes(i + j, 5)) {
                 let l = with_row_scale(l);
                 if tiling.class() == NumericClass::F16 {
                     let error = realise_with(&l, &suite.target, &unsplit(tiling)).unwrap_err();

@@ -1,10 +1,10 @@
 //! Realisations assembled into one program, run and compared.
 
 use super::reference::{Expected, expected};
+use griffinfly_compile::Kernels;
 use griffinfly_compile::kernel::families::contract::{Choice, realise_with};
 use griffinfly_compile::kernel::families::{Instance, Realisation, Slot};
 use griffinfly_compile::kernel::verify::Fault;
-use griffinfly_compile::Kernels;
 use griffinfly_compile::kernel::{KernelError, kir};
 use griffinfly_compile::program::{
     Arena, ArenaId, Binding, BindingAccess, ConstantData, Dispatch, DispatchId, External, ExternalKind,
