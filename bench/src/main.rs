@@ -4,6 +4,7 @@
 //! * `run`: times our engine on them and keeps its results.
 //! * `compare`: our record against the reference's, which `bench/pytorch/run.py` makes of the same files.
 //! * `report`: the results page from the files of `compare` and `plan`.
+//! * `backends`: what one backend costs beside another, from records of `run`.
 //! * `plan`: bytes and dispatches of the workloads in both memory modes.
 //! * `profile`: each dispatch of the workloads with its time.
 //! * `micro`: single operations of the workloads, beside the reference's where its record is given.
@@ -57,6 +58,8 @@ enum Verb {
     Compare(compare::Arguments),
     /// The results page from comparisons and plans.
     Report(compare::report::Arguments),
+    /// What one backend costs beside another, as a page.
+    Backends(compare::backends::Arguments),
     /// Compiles the workloads in both memory modes, without running them.
     Plan(plan::Arguments),
     /// Where the time of the workloads goes: each dispatch with its time.
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         Verb::Run(arguments) => measure::run(&arguments),
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Report(arguments) => compare::report::run(&arguments),
+        Verb::Backends(arguments) => compare::backends::run(&arguments),
         Verb::Plan(arguments) => plan::run(&arguments),
         Verb::Profile(arguments) => profile::run(&arguments),
         Verb::Micro(arguments) => micro::run(&arguments),

@@ -1,31 +1,90 @@
 //! Type-checks the libraries for the systems they are meant for and the tests do not run on.
 //!
-//! Nothing is linked or run, so only the target's standard library is needed. A target without it is told as not checked,
-//! with how to get it; it is not a failure, because no test machine needs all of them.
+//! Nothing is linked or run, so only the target's standard library is needed: as rustup installs it, else made on the spot from its
+//! source with the compiler that Debian packages for browsers. A target for which neither is there is told as not checked, with how
+//! to get it; it is not a failure, because no test machine needs all of them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::report::{Failure, Outcome, Report};
-use crate::{cargo, workspace};
+use crate::{apt, cargo, workspace};
 
-const TARGETS: [&str; 3] = ["aarch64-apple-darwin", "aarch64-linux-android", "x86_64-pc-windows-gnu"];
+const TARGETS: [&str; 4] =
+    ["aarch64-apple-darwin", "aarch64-apple-ios", "aarch64-linux-android", "x86_64-pc-windows-gnu"];
+
+/// Debian's compiler, cargo and source of the standard library: newer than its others.
+const PACKAGES: [&str; 3] = ["rustc-web", "cargo-web", "rust-web-src"];
+/// What they install.
+const FILES: [&str; 3] =
+    ["/usr/bin/rustc", "/usr/bin/cargo", "/usr/lib/rustlib/src/rust/library/std/Cargo.toml"];
 
 /// Checks every target.
-pub(crate) fn run(report: &mut Report) {
+pub(crate) fn run(report: &mut Report, may_install: bool) {
     let sysroot = sysroot();
+    let has_all = || sysroot.as_ref().is_ok_and(|root| TARGETS.iter().all(|t| has_library(root, t)));
+    if !has_all() && may_install {
+        report.stage("set-up of cross-checks", set_up);
+    }
     for target in TARGETS {
-        report.stage(&format!("check for {target}"), || check(sysroot.as_ref()?, target));
+        report.stage(&format!("check for {target}"), || check(sysroot.as_ref()?, target, has_source()));
     }
 }
 
-fn check(sysroot: &Path, target: &str) -> Result<Outcome, Failure> {
-    if !has_library(sysroot, target) {
-        return Ok(Outcome::NotRun(format!(
-            "NOT CHECKED, its standard library is not installed: rustup target add {target}"
-        )));
+/// Installs Debian's compiler where that is possible; elsewhere nothing.
+fn set_up() -> Result<Outcome, Failure> {
+    if has_source() {
+        return Ok(Outcome::Passed(String::new()));
     }
-    cargo::run(&["check", "--workspace", "--lib", "--target", target], &[])
+    if !apt::can_install() {
+        return Ok(Outcome::NotRun(format!("not as root on Debian: {} not installed", PACKAGES.join(", "))));
+    }
+    match apt::install(&PACKAGES) {
+        Ok(()) if has_source() => Ok(Outcome::Passed(PACKAGES.join(" "))),
+        Ok(()) => Ok(Outcome::NotRun(format!("{} bring no source of the library", PACKAGES.join(", ")))),
+        // Releases of Debian without these packages are no failure of the project.
+        Err(reason) => Ok(Outcome::NotRun(reason)),
+    }
+}
+
+fn has_source() -> bool {
+    FILES.iter().all(|file| Path::new(file).exists())
+}
+
+fn check(sysroot: &Path, target: &str, has_source: bool) -> Result<Outcome, Failure> {
+    let arguments = ["check", "--workspace", "--lib", "--features", "griffinfly/webgpu", "--target", target];
+    if has_library(sysroot, target) {
+        return cargo::run(&arguments, &[]);
+    }
+    if has_source {
+        return check_from_source(&arguments);
+    }
+    Ok(Outcome::NotRun(format!(
+        "NOT CHECKED, its standard library is not installed: rustup target add {target}, or on Debian: apt-get install {}",
+        PACKAGES.join(" ")
+    )))
+}
+
+/// Checks with Debian's compiler and a standard library of its own making, below a target directory of its own.
+fn check_from_source(arguments: &[&str]) -> Result<Outcome, Failure> {
+    let [rustc, cargo, _] = FILES;
+    let mut command = Command::new(cargo);
+    command.args(arguments).current_dir(workspace::root());
+    command.args(["-Zbuild-std=std,panic_abort", "--target-dir", "target/cross"]);
+    // Nothing of it runs, so nothing is optimised.
+    command.args([
+        "--config",
+        "profile.dev.package.\"*\".opt-level=0",
+        "--config",
+        "profile.dev.debug=false",
+    ]);
+    command.env("RUSTC", rustc).env("RUSTC_BOOTSTRAP", "1").env_remove("CARGO_TARGET_DIR");
+    let status = command.status().map_err(|error| format!("cannot start {cargo}: {error}"))?;
+    if status.success() {
+        Ok(Outcome::Passed("with a standard library from source".into()))
+    } else {
+        Err(format!("{cargo} {} ended with {status}", arguments.join(" ")))
+    }
 }
 
 /// The directory of the compiler that cargo uses in this repository.
@@ -63,9 +122,10 @@ mod tests {
 
     #[test]
     fn a_missing_library_is_told_with_how_to_get_it() {
-        let outcome = check(Path::new("nowhere"), "aarch64-apple-darwin");
+        let outcome = check(Path::new("nowhere"), "aarch64-apple-darwin", false);
         let Ok(Outcome::NotRun(reason)) = outcome else { panic!("{outcome:?}") };
         assert!(reason.contains("NOT CHECKED"), "{reason}");
         assert!(reason.contains("rustup target add aarch64-apple-darwin"), "{reason}");
+        assert!(reason.contains("rustc-web"), "{reason}");
     }
 }

@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool prints")]
 
+mod apt;
 mod cargo;
 mod check;
 mod cross;
@@ -31,7 +32,7 @@ usage: cargo xtask VERB
   bless                          run the golden tests so that they rewrite their files
   loc                            library code per crate against the size budget
   new-op FAMILY NAME             begin an operation: writes its file, says where to register it
-  cross                          type-check the libraries for macOS, Android and Windows";
+  cross [--no-install]           type-check the libraries for macOS, iOS, Android and Windows";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -52,7 +53,8 @@ fn main() -> ExitCode {
             println!("{}", new_op::run(&workspace::root(), family, name)?);
             Ok(Outcome::Passed(format!("{family} {name}")))
         }),
-        ["cross"] => cross::run(&mut report),
+        ["cross"] => cross::run(&mut report, true),
+        ["cross", "--no-install"] => cross::run(&mut report, false),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

@@ -4,6 +4,7 @@
 //! of everything, verdicts on every tensor included, from which [`report`] makes a page. The fastest valid mode of the
 //! reference is what we are compared with.
 
+pub(crate) mod backends;
 pub(crate) mod judge;
 mod ratio;
 pub(crate) mod report;

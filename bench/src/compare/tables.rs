@@ -73,7 +73,7 @@ pub(super) fn runs<'a>(runs: impl Iterator<Item = &'a Run>) -> String {
 }
 
 /// Median and quartiles in milliseconds.
-fn milliseconds(samples: &[f64]) -> String {
+pub(super) fn milliseconds(samples: &[f64]) -> String {
     let text = |q: crate::record::Quartiles| {
         format!("{:.3} ({:.3}-{:.3})", q.median / 1e3, q.low / 1e3, q.high / 1e3)
     };

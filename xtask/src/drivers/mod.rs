@@ -3,12 +3,12 @@
 //! Output: the drivers found, after installing what is missing where that is allowed. What cannot be had is reported
 //! with what to do about it, and the tests that need it do not run.
 
-mod apt;
 mod manifest;
 mod swiftshader;
 
 use std::path::{Path, PathBuf};
 
+use crate::apt;
 use crate::report::{Failure, Outcome, Report};
 
 /// What lavapipe, the Vulkan loader and the validation layer come in.

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{apt, manifest};
+use super::manifest;
+use crate::apt;
 use crate::workspace;
 
 /// The package that holds the driver.

@@ -207,7 +207,7 @@ fn compute_family(families: &[vk::QueueFamilyProperties]) -> Option<(u32, u32)> 
 }
 
 /// Compute units of an adapter of another instance, as far as the driver tells.
-#[cfg(feature = "webgpu")]
+#[cfg(all(feature = "webgpu", not(target_vendor = "apple")))]
 pub(crate) fn compute_units(
     instance: &ash::Instance,
     physical: vk::PhysicalDevice,

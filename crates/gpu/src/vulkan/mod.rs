@@ -44,7 +44,7 @@ mod transfer;
 
 pub use crate::adapter::{AdapterType, Selector};
 pub use adapter::AdapterInfo;
-#[cfg(feature = "webgpu")]
+#[cfg(all(feature = "webgpu", not(target_vendor = "apple")))]
 pub(crate) use adapter::compute_units;
 pub use device::{VulkanDevice, enumerate, open, open_with};
 pub use faults::{FaultPlan, SubmitFault};

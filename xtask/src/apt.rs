@@ -5,17 +5,17 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Whether packages can be installed: apt-get is there and we are root.
-pub(super) fn can_install() -> bool {
+pub(crate) fn can_install() -> bool {
     is_root() && runs("apt-get")
 }
 
 /// Whether packages can be downloaded and unpacked, for which root is not needed.
-pub(super) fn can_download() -> bool {
+pub(crate) fn can_download() -> bool {
     runs("apt-get") && runs("dpkg")
 }
 
 /// Installs packages.
-pub(super) fn install(packages: &[&str]) -> Result<(), String> {
+pub(crate) fn install(packages: &[&str]) -> Result<(), String> {
     update()?;
     let mut command = Command::new("apt-get");
     command.args(["install", "-y", "--no-install-recommends"]).args(packages);
@@ -24,7 +24,7 @@ pub(super) fn install(packages: &[&str]) -> Result<(), String> {
 
 /// Downloads a package into a directory. A fresh machine has no package lists, an old one lists of packages that are
 /// gone: where the download fails and we are root, it is tried again with new lists.
-pub(super) fn download(package: &str, directory: &Path) -> Result<(), String> {
+pub(crate) fn download(package: &str, directory: &Path) -> Result<(), String> {
     let once = || run(Command::new("apt-get").args(["download", package]).current_dir(directory));
     match once() {
         Err(_) if is_root() => update().and_then(|()| once()),
@@ -33,7 +33,7 @@ pub(super) fn download(package: &str, directory: &Path) -> Result<(), String> {
 }
 
 /// Unpacks a package file into a directory, without installing it.
-pub(super) fn unpack(package: &Path, directory: &Path) -> Result<(), String> {
+pub(crate) fn unpack(package: &Path, directory: &Path) -> Result<(), String> {
     run(Command::new("dpkg").args([OsStr::new("-x"), package.as_os_str(), directory.as_os_str()]))
 }
 
