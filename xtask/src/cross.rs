@@ -10,8 +10,13 @@ use std::process::Command;
 use crate::report::{Failure, Outcome, Report};
 use crate::{apt, cargo, workspace};
 
-const TARGETS: [&str; 4] =
-    ["aarch64-apple-darwin", "aarch64-apple-ios", "aarch64-linux-android", "x86_64-pc-windows-gnu"];
+const TARGETS: [&str; 5] = [
+    "aarch64-apple-darwin",
+    "aarch64-apple-ios",
+    "aarch64-linux-android",
+    "x86_64-pc-windows-gnu",
+    "wasm32-unknown-unknown",
+];
 
 /// Debian's compiler, cargo and source of the standard library: newer than its others.
 const PACKAGES: [&str; 3] = ["rustc-web", "cargo-web", "rust-web-src"];
@@ -52,7 +57,10 @@ fn has_source() -> bool {
 }
 
 fn check(sysroot: &Path, target: &str, has_source: bool) -> Result<Outcome, Failure> {
-    let arguments = ["check", "--workspace", "--lib", "--features", "griffinfly/webgpu", "--target", target];
+    // A browser gets the library alone.
+    let what: &[&str] = if target.starts_with("wasm") { &["-p", "griffinfly"] } else { &["--workspace"] };
+    let arguments =
+        [&["check"], what, &["--lib", "--features", "griffinfly/webgpu", "--target", target]].concat();
     if has_library(sysroot, target) {
         return cargo::run(&arguments, &[]);
     }
@@ -67,7 +75,7 @@ fn check(sysroot: &Path, target: &str, has_source: bool) -> Result<Outcome, Fail
 
 /// Checks with Debian's compiler and a standard library of its own making, below a target directory of its own.
 fn check_from_source(arguments: &[&str]) -> Result<Outcome, Failure> {
-    let [rustc, cargo, _] = FILES;
+    let [rustc, cargo, ..] = FILES;
     let mut command = Command::new(cargo);
     command.args(arguments).current_dir(workspace::root());
     command.args(["-Zbuild-std=std,panic_abort", "--target-dir", "target/cross"]);

@@ -32,7 +32,7 @@ usage: cargo xtask VERB
   bless                          run the golden tests so that they rewrite their files
   loc                            library code per crate against the size budget
   new-op FAMILY NAME             begin an operation: writes its file, says where to register it
-  cross [--no-install]           type-check the libraries for macOS, iOS, Android and Windows";
+  cross [--no-install]           type-check the libraries for macOS, iOS, Android, Windows, browsers";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -10,15 +10,19 @@
 //! that the device is lost; outputs of a step stay readable until as many later steps were submitted as the ring has slots.
 
 mod adapter;
+mod cache_dir;
+pub mod clock;
 mod device;
 mod error;
 pub mod host;
 mod ids;
 mod stepping;
+#[cfg(not(target_arch = "wasm32"))]
 pub mod vulkan;
 #[cfg(feature = "webgpu")]
 pub mod webgpu;
 
 pub use adapter::{AdapterType, Selector};
+pub use cache_dir::cache_dir;
 pub use device::{Buffer, Device, DeviceInfo, Executor, KernelCost, Sections, StepTiming, Ticket};
 pub use error::GpuError;

@@ -55,6 +55,7 @@ pub mod nn;
 mod outputs;
 pub mod philox;
 pub mod profile;
+#[cfg(not(target_arch = "wasm32"))]
 mod progress;
 mod runner;
 mod session;
@@ -82,6 +83,7 @@ pub use griffinfly_ir::types::{DType, TensorType};
 pub use inputs::{Feed, Input, InputError};
 pub use memory::{Memory, Settings};
 pub use outputs::{Data, Output, Outputs};
+#[cfg(not(target_arch = "wasm32"))]
 pub use progress::Progress;
 pub use session::Session;
 pub use trainer::Trainer;

@@ -15,13 +15,14 @@ use crate::tensors::{Entry, Tensors};
 use crate::weights::Weights;
 use griffinfly_compile::CompileError;
 use griffinfly_compile::program::{ArenaId, ExternalKind, Program, Role};
+use griffinfly_gpu::clock::Instant;
 use griffinfly_gpu::{Buffer, Executor, Sections, Ticket};
 use griffinfly_ir::graph::{Graph, LeafKind};
 use griffinfly_ir::layout::parameters;
 use griffinfly_ir::random::{RANDOM_KEY, random_key};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a step may take before waiting for it is given up.
 const TIMEOUT: Duration = Duration::from_secs(120);

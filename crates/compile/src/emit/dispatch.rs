@@ -185,6 +185,10 @@ pub(super) fn in_parallel<T: Sync, R: Send>(
     work: impl Fn(&T) -> Result<R, CompileError> + Sync,
 ) -> Result<Vec<R>, CompileError> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(items.len().max(1));
+    if workers == 1 {
+        // Also where there are no threads, as in a browser.
+        return items.iter().map(work).collect();
+    }
     let next = AtomicUsize::new(0);
     let run = || {
         let mut made = Vec::new();

@@ -5,12 +5,13 @@ use super::device::{HostBuffer, Shared};
 use super::evaluate::Need;
 use super::memory::View;
 use super::plan::Plan;
+use crate::clock::Instant;
 use crate::device::{Buffer, Executor, KernelCost, Sections, StepTiming, Ticket};
 use crate::error::GpuError;
 use crate::ids::Ids;
 use griffinfly_compile::program::{ArenaId, Binding, DispatchId, External, ExternalKind, Place, Program};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Steps whose outputs can be read.
 const SLOTS: usize = 2;

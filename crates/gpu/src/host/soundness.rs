@@ -9,7 +9,7 @@ use griffinfly_ir::scalar::ScalarNode;
 use griffinfly_ir::types::{DType, MAX_ELEMENTS};
 
 /// Points of a domain at most: flat indices stay far from overflow.
-const MAX_POINTS: usize = 1 << 48;
+const MAX_POINTS: usize = if usize::BITS > 48 { 1 << (usize::BITS - 16) } else { 1 << (usize::BITS - 2) };
 
 /// Faults of a loop, as one sentence.
 ///

@@ -22,11 +22,6 @@ impl Steps {
         self.copied.len()
     }
 
-    /// The last step submitted; 0 before the first.
-    pub(crate) fn submitted(&self) -> u64 {
-        self.submitted
-    }
-
     /// The slot of a step.
     pub(crate) fn slot_of(&self, step: u64) -> usize {
         usize::try_from(step % self.slots() as u64).unwrap_or(0)

@@ -166,7 +166,7 @@ impl Executor for VulkanExecutor {
             self.prepare_readback(slot)?;
         }
         self.recorded.commands(slot, sections, &mut self.commands);
-        let value = self.steps.submitted() + 1;
+        let (value, ..) = self.steps.next();
         let submission = Submission {
             commands: &self.commands,
             semaphore: self.clock.semaphore(),
@@ -215,6 +215,6 @@ impl Executor for VulkanExecutor {
 
 impl Drop for VulkanExecutor {
     fn drop(&mut self) {
-        self.clock.drain(self.steps.submitted());
+        self.clock.drain(self.steps.next().0 - 1);
     }
 }

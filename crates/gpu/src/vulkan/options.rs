@@ -26,23 +26,13 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
-    /// Reads the environment, the only place of this crate that does:
+    /// Reads the environment:
     ///
     /// * `GRIFFINFLY_VALIDATION=1` turns on validation;
-    /// * `GRIFFINFLY_CACHE_DIR` names the cache directory (empty: none); without it, `XDG_CACHE_HOME/griffinfly` or
-    ///   `HOME/.cache/griffinfly`.
+    /// * for the cache directory see [`cache_dir`](crate::cache_dir).
     #[must_use]
     pub fn from_env() -> Self {
         let validation = std::env::var_os("GRIFFINFLY_VALIDATION").is_some_and(|value| value == "1");
-        OpenOptions { validation, cache_dir: cache_dir(), ..Self::default() }
+        OpenOptions { validation, cache_dir: crate::cache_dir(), ..Self::default() }
     }
-}
-
-fn cache_dir() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if std::env::var_os("GRIFFINFLY_CACHE_DIR").is_some() {
-        return set("GRIFFINFLY_CACHE_DIR");
-    }
-    let base = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?;
-    Some(base.join("griffinfly"))
 }

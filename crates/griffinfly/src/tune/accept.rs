@@ -8,8 +8,9 @@ use crate::outputs::Outputs;
 use crate::weights::Weights;
 use griffinfly_compile::kernel::families::tuned::Choices;
 use griffinfly_gpu::GpuError;
+use griffinfly_gpu::clock::Instant;
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Parts of a step that no comparison shows.
 const UNSEEN: f64 = 0.002;

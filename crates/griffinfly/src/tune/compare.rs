@@ -3,8 +3,9 @@
 use crate::device::Device;
 use crate::error::Error;
 use crate::outputs::{Data, Outputs};
+use griffinfly_gpu::clock::Instant;
 use griffinfly_ir::target::Contract;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Largest relative error (L2) of an output or gradient of a whole step: the one within which strict results count, and that of
 /// outputs of the fast contract.

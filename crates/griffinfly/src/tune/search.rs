@@ -9,10 +9,11 @@ use crate::weights::Weights;
 use griffinfly_compile::kernel::families::tuned::{self, Choices};
 use griffinfly_compile::tuning::{Problem, problems};
 use griffinfly_compile::{Options, program::Program};
+use griffinfly_gpu::clock::Instant;
 use griffinfly_ir::loops::Loop;
 use griffinfly_ir::target::Backend;
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Shares of the step below which a problem is left alone.
 const LEAST_SHARE: f64 = 0.004;

@@ -8,8 +8,9 @@ use crate::outputs::Outputs;
 use crate::session::Session;
 use crate::weights::Weights;
 use griffinfly_compile::kernel::families::tuned::Choices;
+use griffinfly_gpu::clock::Instant;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A program with choices, which has run once.
 pub(super) struct Step {

@@ -6,7 +6,6 @@
 
 use griffinfly_compile::kernel::families::tuned::{Choices, GENERATOR};
 use griffinfly_gpu::DeviceInfo;
-use griffinfly_gpu::vulkan::OpenOptions;
 use griffinfly_import::ImportError;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
@@ -156,7 +155,7 @@ impl Table {
 /// Where the table of a device lies: beside the driver's pipeline cache. `None` where nothing is kept on disk.
 #[must_use]
 pub fn file(info: &DeviceInfo) -> Option<PathBuf> {
-    let directory = OpenOptions::from_env().cache_dir?;
+    let directory = griffinfly_gpu::cache_dir()?;
     let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let name: String = info.name.chars().map(letter).collect();
     // Vulkan is what choices were always for.

@@ -10,11 +10,12 @@ use crate::device::Device;
 use crate::error::Error;
 use griffinfly_compile::program::{ArenaId, Program};
 use griffinfly_compile::tuning::{self, Problem};
+use griffinfly_gpu::clock::Instant;
 use griffinfly_gpu::{Buffer, Executor, GpuError, Sections};
 use griffinfly_ir::types::{DType, TensorType};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What an epilogue, or the exponentials of attention, may make of errors of sums.
 const AFTER_SUMS: f64 = 4.0;

@@ -1,10 +1,22 @@
 //! Which device to use. The handle is shared: cloning it gives the same device.
+//!
+//! `vulkan` and `webgpu` open and list the devices of an API; where one is not built in, `absent` says so in its place.
+
+#[cfg(not(target_arch = "wasm32"))]
+mod vulkan;
+#[cfg(target_arch = "wasm32")]
+#[path = "absent.rs"]
+mod vulkan;
+#[cfg(any(feature = "webgpu", target_vendor = "apple"))]
+mod webgpu;
+#[cfg(not(any(feature = "webgpu", target_vendor = "apple")))]
+#[path = "absent.rs"]
+mod webgpu;
 
 use crate::error::Error;
 use crate::tune;
 use griffinfly_compile::kernel::families::tuned::Choices;
-use griffinfly_gpu::vulkan;
-use griffinfly_gpu::{AdapterType, DeviceInfo, Selector, host};
+use griffinfly_gpu::{AdapterType, DeviceInfo, host};
 use griffinfly_ir::target::Target;
 use serde::Serialize;
 use std::fmt;
@@ -56,7 +68,7 @@ impl Device {
     /// # Errors
     /// None at present: a GPU that cannot be opened is passed over, with a warning to the log.
     pub fn best() -> Result<Device, Error> {
-        let opened = [hardware_vulkan(), webgpu::hardware()].into_iter().flatten().next();
+        let opened = [vulkan::hardware(), webgpu::hardware()].into_iter().flatten().next();
         Ok(opened.map_or_else(Device::host, Device::tuned))
     }
 
@@ -71,7 +83,7 @@ impl Device {
     /// # Errors
     /// No loader, no driver, no usable device.
     pub fn vulkan() -> Result<Device, Error> {
-        Ok(Device::tuned(vulkan::open(&Selector::Best)?))
+        Ok(Device::tuned(vulkan::open()?))
     }
 
     /// The first usable WebGPU device, hardware before software.
@@ -80,6 +92,14 @@ impl Device {
     /// No usable device; built without the feature `webgpu`.
     pub fn webgpu() -> Result<Device, Error> {
         Ok(Device::tuned(webgpu::open()?))
+    }
+
+    /// The WebGPU device that is preferred, without blocking: in a browser the only way.
+    ///
+    /// # Errors
+    /// No WebGPU, no adapter, one below the default limits; built without the feature `webgpu`.
+    pub async fn webgpu_later() -> Result<Device, Error> {
+        Ok(Device::tuned(webgpu::open_later().await?))
     }
 
     /// A device by choice.
@@ -124,8 +144,7 @@ impl Device {
     /// Every device of this machine.
     #[must_use]
     pub fn list() -> Vec<DeviceListing> {
-        let mut all: Vec<DeviceListing> =
-            vulkan::enumerate().unwrap_or_default().into_iter().map(adapter).collect();
+        let mut all = vulkan::list();
         all.extend(webgpu::list());
         let host = Device::host();
         let info = host.info();
@@ -165,19 +184,6 @@ impl Device {
     }
 }
 
-/// A hardware GPU, if there is one that opens.
-fn hardware_vulkan() -> Option<Arc<dyn griffinfly_gpu::Device>> {
-    let is_usable = |a: &vulkan::AdapterInfo| a.kind.is_hardware() && a.unusable.is_none();
-    match vulkan::enumerate() {
-        Ok(adapters) if adapters.iter().any(is_usable) => opened(vulkan::open(&Selector::HardwareOnly)),
-        Ok(_) => None,
-        Err(reason) => {
-            tracing::debug!(%reason, "no Vulkan device");
-            None
-        }
-    }
-}
-
 /// A device, or a warning that it does not open.
 fn opened(
     device: Result<Arc<dyn griffinfly_gpu::Device>, griffinfly_gpu::GpuError>,
@@ -191,72 +197,11 @@ fn opened(
     }
 }
 
-#[cfg(any(feature = "webgpu", target_vendor = "apple"))]
-mod webgpu {
-    use super::DeviceListing;
-    use griffinfly_gpu::webgpu::{AdapterInfo, enumerate, open as open_selected};
-    use griffinfly_gpu::{Device, GpuError, Selector};
-    use std::sync::Arc;
-
-    pub(super) fn open() -> Result<Arc<dyn Device>, GpuError> {
-        open_selected(&Selector::Best)
-    }
-
-    pub(super) fn hardware() -> Option<Arc<dyn Device>> {
-        let is_usable = |a: &AdapterInfo| a.kind.is_hardware() && a.unusable.is_none();
-        let has_any = enumerate().unwrap_or_default().iter().any(is_usable);
-        if has_any { super::opened(open_selected(&Selector::HardwareOnly)) } else { None }
-    }
-
-    pub(super) fn list() -> Vec<DeviceListing> {
-        let listing = |a: AdapterInfo| DeviceListing {
-            backend: "webgpu",
-            name: a.name,
-            kind: super::kind(a.kind),
-            driver: a.driver,
-            memory_bytes: 0,
-            unusable: a.unusable,
-        };
-        enumerate().unwrap_or_default().into_iter().map(listing).collect()
-    }
-}
-
-#[cfg(not(any(feature = "webgpu", target_vendor = "apple")))]
-mod webgpu {
-    use super::DeviceListing;
-    use griffinfly_gpu::{Device, GpuError};
-    use std::sync::Arc;
-
-    pub(super) fn open() -> Result<Arc<dyn Device>, GpuError> {
-        let reason = "built without the feature `webgpu`".into();
-        Err(GpuError::NoDevice { backend: "WebGPU", reason })
-    }
-
-    pub(super) fn hardware() -> Option<Arc<dyn Device>> {
-        None
-    }
-
-    pub(super) fn list() -> Vec<DeviceListing> {
-        Vec::new()
-    }
-}
-
 /// The kind of an adapter in listings.
 fn kind(kind: AdapterType) -> String {
     match serde_json::to_value(kind) {
         Ok(serde_json::Value::String(kind)) => kind,
         _ => "other".into(),
-    }
-}
-
-fn adapter(a: vulkan::AdapterInfo) -> DeviceListing {
-    DeviceListing {
-        backend: "vulkan",
-        name: a.name,
-        kind: kind(a.kind),
-        driver: a.driver,
-        memory_bytes: a.memory_bytes,
-        unusable: a.unusable,
     }
 }
 
