@@ -128,7 +128,8 @@ pub fn entry<'c>(
     if choices.is_empty() {
         return None;
     }
-    choices.get(&key(l, classes)?).or_else(|| {
+    let own = choices.get(&key(l, classes)?).filter(|text| !is_emulated(l, target, classes, text));
+    own.or_else(|| {
         let unrounded = [NumericClass::F32];
         if classes == unrounded {
             return None;
@@ -140,6 +141,20 @@ pub fn entry<'c>(
         };
         if class == NumericClass::F32 { choices.get(&key(l, &unrounded)?) } else { None }
     })
+}
+
+/// Whether hardware would have to compute the choice that a text names by ordinary arithmetic, since it lacks the matrix units that
+/// the choice was measured on, or the API does not offer them.
+fn is_emulated(l: &Loop, target: &Target, classes: &[NumericClass], text: &str) -> bool {
+    let class = match &l.kind {
+        LoopKind::Contract(_) => contract::parse(text, target, classes).map(|choice| choice.tiling.class()),
+        LoopKind::Attention(a) => {
+            attention::parse(l, text, classes).map(|geometry| geometry.class(a.variant))
+        }
+        _ => None,
+    };
+    let format = class.and_then(NumericClass::format);
+    target.is_hardware && format.is_some_and(|format| !target.matrix_formats.contains(&format))
 }
 
 /// Realises a loop by its entry in a table, or where that names nothing the target runs, as its family suggests.

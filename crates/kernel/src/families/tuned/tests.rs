@@ -167,3 +167,23 @@ fn a_problem_that_stays_unrounded_has_the_choice_of_f32() {
     choices.insert(key(&small, &fast).unwrap(), "64x64x16/4x4");
     assert_eq!(entry(&small, &target, &fast, &choices), Some("64x64x16/4x4"), "its own comes first");
 }
+
+/// The same card without its matrix units, as another API may show it, does not emulate what was measured on them.
+#[test]
+fn what_was_measured_on_matrix_units_counts_only_with_them() {
+    let units = Target { matrix_formats: vec![griffinfly_ir::target::HalfFormat::F16], ..hardware() };
+    let without = hardware();
+    let fast = [NumericClass::F32, NumericClass::F16];
+    let l = product([2048, 2048, 512], true);
+    let rounded = contract::choices(&units).into_iter().find(|c| c.tiling.class() == NumericClass::F16);
+    let rounded = rounded.unwrap().to_string();
+    let mut choices = Choices::new();
+    choices.insert(key(&l, &fast).unwrap(), rounded.as_str());
+    assert_eq!(entry(&l, &units, &fast, &choices), Some(rounded.as_str()));
+    assert_eq!(entry(&l, &without, &fast, &choices), None);
+    choices.insert(key(&l, F32_ONLY).unwrap(), "32x32x16/4x4");
+    assert_eq!(entry(&l, &without, &fast, &choices), Some("32x32x16/4x4"));
+    // Software drivers emulate, for tests.
+    let software = Target { is_hardware: false, ..without };
+    assert_eq!(entry(&l, &software, &fast, &choices), Some(rounded.as_str()));
+}
