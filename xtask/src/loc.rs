@@ -11,7 +11,7 @@ use crate::workspace;
 /// Crates that are importers and tools; all others are the core.
 const OUTER: [&str; 2] = ["import", "cli"];
 
-const CORE_BUDGET: usize = 40_000;
+const CORE_BUDGET: usize = 43_000;
 const TOTAL_BUDGET: usize = 50_000;
 
 /// Prints the table.
