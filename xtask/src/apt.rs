@@ -1,4 +1,4 @@
-//! Debian's package tools.
+//! Debian's package tools, and whether programs are there.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -50,7 +50,8 @@ fn run(command: &mut Command) -> Result<(), String> {
     }
 }
 
-fn runs(program: &str) -> bool {
+/// Whether a program is there.
+pub(crate) fn runs(program: &str) -> bool {
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())

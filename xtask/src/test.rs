@@ -1,8 +1,8 @@
 //! The whole test: set-up, checks, all tests on host, then device tests on each Vulkan driver.
 
 use crate::drivers::{self, Driver};
-use crate::report::Report;
-use crate::{cargo, check};
+use crate::report::{Failure, Outcome, Report};
+use crate::{apt, cargo, check};
 
 /// The flags of `test`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,9 +31,13 @@ impl Options {
 /// Runs everything.
 pub(crate) fn run(report: &mut Report, options: Options) {
     let found = drivers::set_up(report, !options.no_install);
+    report.stage("set-up of clang", || clang(!options.no_install));
     check::run(report);
     report.stage("tests on host", || {
         let mut environment = vec![("GRIFFINFLY_TEST_DEVICE", "host")];
+        if has_clang() {
+            environment.push(("GRIFFINFLY_TEST_METAL", "1"));
+        }
         add_full(&mut environment, options);
         cargo::test(&[ALL, &[]], &environment)
     });
@@ -50,6 +54,22 @@ pub(crate) fn run(report: &mut Report, options: Options) {
     }
 }
 
+/// Installs the compiler that runs the kernels for Metal on the CPU, where it is missing and that is allowed.
+fn clang(may_install: bool) -> Result<Outcome, Failure> {
+    if !has_clang() && may_install && apt::can_install() {
+        apt::install(&["clang"])?;
+    }
+    if has_clang() {
+        return Ok(Outcome::Passed(String::new()));
+    }
+    let how = "kernels for Metal are not run on the CPU without clang++. On Debian: apt-get install clang";
+    Ok(Outcome::NotRun(how.into()))
+}
+
+fn has_clang() -> bool {
+    apt::runs("clang++")
+}
+
 /// All packages with all that can be built in, always: a choice among them would build their dependencies again with other features.
 const ALL: &[&str] = &["--workspace", "--features", "griffinfly/webgpu"];
 
@@ -62,11 +82,7 @@ struct Pass {
     options: Options,
 }
 
-fn device_tests(
-    driver: &Driver,
-    validation: bool,
-    pass: Pass,
-) -> Result<crate::report::Outcome, crate::report::Failure> {
+fn device_tests(driver: &Driver, validation: bool, pass: Pass) -> Result<Outcome, Failure> {
     let manifest = driver.manifest.to_str().ok_or("the path of the driver is not UTF-8")?;
     let mut environment = vec![
         ("GRIFFINFLY_TEST_DEVICE", pass.backend),
