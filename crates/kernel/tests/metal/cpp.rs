@@ -8,12 +8,13 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const FLAGS: [&str; 7] = [
+const FLAGS: [&str; 8] = [
     "-std=c++17",
     "-O0",
     "-ffp-contract=off",
     "-fno-strict-aliasing",
     "-fwrapv",
+    "-Xclang",
     "-cl-single-precision-constant",
     "-Wno-unknown-attributes",
 ];
