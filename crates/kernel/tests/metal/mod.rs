@@ -1,5 +1,5 @@
-//! Kernels as Metal would get them, without a Mac: the text is golden for each kind of kernel, and every kernel of every operation
-//! and tiling keeps Metal's rules.
+//! Kernels as Metal would get them, without a Mac: the text is golden for each kind of kernel, every kernel of every operation
+//! and tiling keeps Metal's rules, and kernels run on the CPU (`execute`), where planted faults are found (`planted`).
 //!
 //! The text is what WebGPU makes for Metal: our WGSL through naga's Metal writer, with buffers in the slots of their bindings, the
 //! parameters behind them, and without the checks that trusted code does not need. Rules and limits: Metal Shading Language
@@ -10,6 +10,7 @@
 mod cpp;
 mod execute;
 mod planted;
+mod simdgroup;
 
 use griffinfly_ir::loops::{Loop, LoopKind};
 use griffinfly_ir::ops::{Lowering, Sample, samples};

@@ -10,6 +10,12 @@ namespace stub {
 // An invocation waits here until all of its threadgroup wait at the same line.
 void barrier(int line);
 
+// An invocation waits here until all of its simdgroup wait at the same line.
+void meet(int line);
+
+// Ends the dispatch with a report if there are no buffer and no threadgroup memory that hold all of these bytes.
+void check(void const* first, size_t bytes);
+
 // Ends the dispatch with a report.
 [[noreturn]] void outside(size_t index, size_t count);
 
@@ -41,6 +47,9 @@ struct Binding {
 };
 
 typedef unsigned uint3 __attribute__((ext_vector_type(3)));
+
+// Invocations of a simdgroup.
+constexpr unsigned SIMDGROUP = 32;
 
 // One invocation, with what its dispatch is given.
 struct Invocation {

@@ -28,7 +28,7 @@ static const Word POISON = 0x7fc0dead;
 static const size_t STACK = 1 << 20, GUARD = 64 << 10;
 static const unsigned SECONDS = 300;
 
-enum class State { Ready, Waiting, Ended, Faulty };
+enum class State { Ready, Waiting, Meeting, Ended, Faulty };
 
 struct Fiber {
     State state = State::Ended;
@@ -44,6 +44,8 @@ static std::vector<Fiber*> fibers;
 static Fiber* current;
 static Kernel const* code;
 static jmp_buf scheduler;
+// All that the dispatch may use: its buffers and its threadgroup memory.
+static std::vector<Binding> memories;
 static std::string fault;
 // Case and dispatch, for a report when the process ends.
 static char running[64];
@@ -65,6 +67,21 @@ static void loop() {
 void barrier(int line) {
     current->line = line;
     leave(State::Waiting);
+}
+
+void meet(int line) {
+    current->line = line;
+    leave(State::Meeting);
+}
+
+void check(void const* first, size_t bytes) {
+    char const* begin = static_cast<char const*>(first);
+    for (Binding const& memory : memories) {
+        char const* from = static_cast<char const*>(memory.words);
+        if (begin >= from && begin + bytes <= from + memory.bytes) return;
+    }
+    fault = "a matrix in no buffer and no threadgroup memory, invocation " + std::to_string(current->at.index);
+    leave(State::Faulty);
 }
 
 void outside(size_t index, size_t count) {
@@ -124,15 +141,39 @@ static bool wait_together(unsigned count) {
     return first && ended == 0;
 }
 
+// Runs a simdgroup until none of it meets; a fault if some meet and others do not.
+static void run_simdgroup(unsigned first, bool is_descending) {
+    unsigned count = code->invocations - first < SIMDGROUP ? code->invocations - first : SIMDGROUP;
+    for (;;) {
+        unsigned meeting = 0;
+        for (unsigned i = 0; i < count && fault.empty(); ++i) {
+            enter(*fibers[first + (is_descending ? count - 1 - i : i)]);
+        }
+        for (unsigned i = 0; i < count; ++i) {
+            Fiber const& fiber = *fibers[first + i];
+            meeting += fiber.state == State::Meeting && fiber.line == fibers[first]->line;
+        }
+        if (!fault.empty()) return;
+        if (meeting == count) continue;
+        for (unsigned i = 0; i < count; ++i) {
+            if (fibers[first + i]->state != State::Meeting) continue;
+            fault = "line " + std::to_string(fibers[first + i]->line) + " not reached by all of a simdgroup";
+        }
+        return;
+    }
+}
+
 static void run_group(Invocation const& at, bool is_descending) {
-    unsigned count = code->invocations;
+    unsigned count = code->invocations, simdgroups = (count + SIMDGROUP - 1) / SIMDGROUP;
     for (unsigned i = 0; i < count; ++i) {
         fibers[i]->at = at;
         fibers[i]->at.index = i;
         fibers[i]->state = State::Ready;
     }
     do {
-        for (unsigned i = 0; i < count && fault.empty(); ++i) enter(*fibers[is_descending ? count - 1 - i : i]);
+        for (unsigned i = 0; i < simdgroups && fault.empty(); ++i) {
+            run_simdgroup((is_descending ? simdgroups - 1 - i : i) * SIMDGROUP, is_descending);
+        }
     } while (fault.empty() && wait_together(count));
     if (fault.empty()) return;
     // What did not end never goes on.
@@ -171,6 +212,8 @@ static std::vector<Words> run_in_order(Case const& c, Dispatch const& d, bool is
     Words parameters = d.parameters;
     Words poison(code->shared_bytes / 4, POISON);
     char* shared = static_cast<char*>(aligned(code->shared_bytes));
+    memories = bindings;
+    memories.push_back({shared, code->shared_bytes});
     Invocation at = {0, {}, d.groups, bindings.data(), parameters.data(), shared};
     unsigned count = d.groups.x * d.groups.y * d.groups.z;
     for (unsigned i = 0; i < count && fault.empty(); ++i) {
