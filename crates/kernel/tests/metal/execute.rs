@@ -17,7 +17,7 @@ use griffinfly_ir::target::NumericClass;
 use griffinfly_ir::types::DType;
 use griffinfly_kernel::families::{Instance, Realisation, Slot};
 use griffinfly_kernel::kir::Kernel;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 /// A quiet NaN that no computation makes.
@@ -255,9 +255,15 @@ fn kernels_for_metal_equal_the_interpreter() {
     let all: Vec<Case> =
         super::realised().iter().enumerate().flat_map(|sample| cases(sample, step)).collect();
     let (faults, kernels) = execute("metal", &all);
-    let names: BTreeSet<&str> = all.iter().map(|case| case.name.as_str()).collect();
     let dispatches = all.iter().map(|case| case.texts.len()).sum::<usize>();
-    println!("{} cases of {} samples, {dispatches} dispatches, {kernels} kernels", all.len(), names.len());
+    let samples = super::realised();
+    let with = samples.iter().filter(|one| !one.made.is_empty()).count();
+    println!("{} cases of {with} samples, {dispatches} dispatches, {kernels} kernels", all.len());
+    // What may have no case: a loop of more tensors than one kernel binds.
+    let most = super::apple().max_bindings as usize;
+    let none =
+        samples.iter().find(|one| one.made.is_empty() && one.l.operands.len() + one.l.results.len() <= most);
+    assert_eq!(none.map(|one| one.sample.describe()), None, "a sample without kernels");
     let faults = faults.concat();
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
     assert!(kernels > 300, "{kernels} kernels");
