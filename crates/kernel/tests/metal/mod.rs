@@ -1,16 +1,21 @@
-//! Kernels as Metal would get them, without a Mac: the text is golden for each kind of kernel, and every kernel of every operation
-//! and tiling keeps Metal's rules.
+//! Kernels as Metal would get them, without a Mac: the text is golden for each kind of kernel, every kernel of every operation
+//! and tiling keeps Metal's rules, and kernels run on the CPU (`execute`), where planted faults are found (`planted`).
 //!
 //! The text is what WebGPU makes for Metal: our WGSL through naga's Metal writer, with buffers in the slots of their bindings, the
 //! parameters behind them, and without the checks that trusted code does not need. Rules and limits: Metal Shading Language
 //! Specification 3.2, sections 2.2, 4 and 6.5; Metal Feature Set Tables, family Apple7 and later.
 
-#![allow(clippy::panic, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
+
+mod cpp;
+mod execute;
+mod planted;
+mod simdgroup;
 
 use griffinfly_ir::loops::{Loop, LoopKind};
-use griffinfly_ir::ops::{Lowering, samples};
+use griffinfly_ir::ops::{Lowering, Sample, samples};
 use griffinfly_ir::target::Target;
-use griffinfly_kernel::families::{Instance, attention, contract, realise};
+use griffinfly_kernel::families::{Instance, Realisation, attention, contract, realise};
 use griffinfly_kernel::kir::{Access, Kernel};
 use griffinfly_kernel::print::{self, ParameterBlock, PrintOptions};
 use std::collections::{BTreeMap, HashSet};
@@ -82,27 +87,19 @@ fn msl(kernel: &Kernel) -> String {
     text
 }
 
-/// Every loop among the samples of operations.
-fn loops() -> impl Iterator<Item = Loop> {
-    samples().into_iter().filter_map(|sample| match sample.lowering() {
-        Lowering::Loop(l) => Some(*l),
-        Lowering::Leaf | Lowering::Expansion(_) => None,
-    })
-}
-
-/// Kernels of a loop that the target runs: by the default choices and by others, of contractions by one in so many.
-fn instances((number, l): (usize, &Loop), target: &Target) -> Vec<Instance> {
-    let mut all = realise(l, target).map_or(Vec::new(), |made| made.dispatches);
+/// A loop as the target runs it: by the default choice and by others, of contractions by one in so many.
+fn realisations((number, l): (usize, &Loop), target: &Target) -> Vec<Realisation> {
+    let mut all: Vec<Realisation> = realise(l, target).into_iter().collect();
     match &l.kind {
         LoopKind::Contract(_) => {
             for choice in contract::choices(target).iter().skip(number % ONE_IN).step_by(ONE_IN) {
-                all.extend(contract::realise_with(l, target, choice).map_or(Vec::new(), |m| m.dispatches));
+                all.extend(contract::realise_with(l, target, choice));
             }
         }
         LoopKind::Attention(a) => {
             let classes = [griffinfly_ir::target::NumericClass::F32];
             for geometry in attention::ranked(a, target, &classes, 8).unwrap_or_default() {
-                all.extend(attention::realise_with(l, target, geometry).map_or(Vec::new(), |m| m.dispatches));
+                all.extend(attention::realise_with(l, target, geometry));
             }
         }
         _ => {}
@@ -154,14 +151,38 @@ fn kind(instance: &Instance) -> String {
         .join(" ")
 }
 
+/// A sample that is one loop, with its realisations, the default first.
+struct Realised {
+    sample: Sample,
+    l: Loop,
+    made: Vec<Realisation>,
+}
+
+/// Every sample of an operation that is one loop, made once for all tests.
+fn realised() -> &'static [Realised] {
+    static ALL: OnceLock<Vec<Realised>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let target = apple();
+        let loops = samples().into_iter().filter_map(|sample| match sample.lowering() {
+            Lowering::Loop(l) => Some((sample, *l)),
+            Lowering::Leaf | Lowering::Expansion(_) => None,
+        });
+        let realise = |(number, (sample, l))| {
+            let made = realisations((number, &l), &target);
+            Realised { sample, l, made }
+        };
+        loops.enumerate().map(realise).collect()
+    })
+}
+
 /// Every distinct kernel with its text, made once for all tests.
 fn all() -> &'static [(Instance, String)] {
     static ALL: OnceLock<Vec<(Instance, String)>> = OnceLock::new();
     ALL.get_or_init(|| {
-        let (target, mut seen) = (apple(), HashSet::new());
-        let made = loops().enumerate().flat_map(|(number, l)| instances((number, &l), &target));
-        let distinct = made.filter(|instance| seen.insert(instance.kernel.clone()));
-        distinct.map(|instance| (msl(&instance.kernel), instance)).map(|(text, made)| (made, text)).collect()
+        let mut seen = HashSet::new();
+        let made = realised().iter().flat_map(|one| &one.made).flat_map(|made| &made.dispatches);
+        let distinct = made.filter(|instance| seen.insert(&instance.kernel));
+        distinct.map(|instance| (instance.clone(), msl(&instance.kernel))).collect()
     })
 }
 
@@ -175,8 +196,8 @@ fn every_kernel_keeps_the_rules_of_metal() {
 
 #[test]
 fn broken_rules_are_found() {
-    let l = loops().find(|l| matches!(l.kind, LoopKind::Map(_))).unwrap();
-    let mut kernel = realise(&l, &apple()).unwrap().dispatches.remove(0).kernel;
+    let map = realised().iter().find(|one| matches!(one.l.kind, LoopKind::Map(_))).unwrap();
+    let mut kernel = map.made[0].dispatches[0].kernel.clone();
     let text = msl(&kernel);
     assert_eq!(faults(&kernel, &text), Vec::<String>::new());
     for (what, broken) in [

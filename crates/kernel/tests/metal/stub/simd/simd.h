@@ -1,0 +1,2 @@
+// Nothing: naga includes it, and uses none of it.
+#pragma once
