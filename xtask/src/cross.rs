@@ -18,11 +18,16 @@ const TARGETS: [&str; 5] = [
     "wasm32-unknown-unknown",
 ];
 
-/// Debian's compiler, cargo and source of the standard library: newer than its others.
-const PACKAGES: [&str; 3] = ["rustc-web", "cargo-web", "rust-web-src"];
+/// Debian's compiler, cargo and source of the standard library, newer than its others, and a tool that the library for Windows
+/// is made with.
+const PACKAGES: [&str; 4] = ["rustc-web", "cargo-web", "rust-web-src", "binutils-mingw-w64-x86-64"];
 /// What they install.
-const FILES: [&str; 3] =
-    ["/usr/bin/rustc", "/usr/bin/cargo", "/usr/lib/rustlib/src/rust/library/std/Cargo.toml"];
+const FILES: [&str; 4] = [
+    "/usr/bin/rustc",
+    "/usr/bin/cargo",
+    "/usr/lib/rustlib/src/rust/library/std/Cargo.toml",
+    "/usr/bin/x86_64-w64-mingw32-dlltool",
+];
 
 /// Checks every target.
 pub(crate) fn run(report: &mut Report, may_install: bool) {
@@ -52,8 +57,18 @@ fn set_up() -> Result<Outcome, Failure> {
     }
 }
 
+/// Whether all of it is there and new enough for this repository.
 fn has_source() -> bool {
+    let version = || Command::new(FILES[0]).arg("--version").output().ok();
     FILES.iter().all(|file| Path::new(file).exists())
+        && version().is_some_and(|output| {
+            minor(&String::from_utf8_lossy(&output.stdout)) >= minor(env!("CARGO_PKG_RUST_VERSION"))
+        })
+}
+
+/// The second number of a version, such as 96 in `rustc 1.96.0 (...)`; 0 where there is none.
+fn minor(version: &str) -> u32 {
+    version.split('.').nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
 fn check(sysroot: &Path, target: &str, has_source: bool) -> Result<Outcome, Failure> {
@@ -118,6 +133,14 @@ fn has_library(sysroot: &Path, target: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_compare_by_their_second_number() {
+        assert_eq!(minor("rustc 1.96.0 (abc 2026-05-01)"), 96);
+        assert_eq!(minor("1.89"), 89);
+        assert_eq!(minor("unknown"), 0);
+        assert!(minor(env!("CARGO_PKG_RUST_VERSION")) > 80);
+    }
 
     #[test]
     fn only_installed_libraries_count() {

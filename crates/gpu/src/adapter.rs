@@ -72,7 +72,7 @@ pub(crate) fn choose(all: &[Candidate<'_>], selector: &Selector) -> Result<usize
 
 fn none_matches(all: &[Candidate<'_>], selector: &Selector) -> String {
     if all.is_empty() {
-        return "the loader found no driver with a device".into();
+        return "no driver has a device".into();
     }
     let list: Vec<String> = all
         .iter()

@@ -313,5 +313,7 @@ fn can_share(node: &LoopNode, o: usize, r: usize) -> bool {
         .iter()
         .filter(|s| s.result == r)
         .all(|s| s.coords.iter().enumerate().all(|(a, c)| c.as_axis() == Some(a)));
-    in_place && stored && *dims == map.domain && node.phase != Phase::Update
+    // WebGPU binds both as one, with one kind of elements.
+    let alike = node.l.operands[o].dtype == node.l.results[r].dtype;
+    in_place && stored && alike && *dims == map.domain && node.phase != Phase::Update
 }

@@ -32,6 +32,10 @@ fn check(p: &Program) -> usize {
         assert!(!text.contains("@coherent") && !text.contains("atomic"), "{}", kernel.name);
         assert!(!text.contains("var<immediate>"), "{}", kernel.name);
         assert_eq!(kernel.parameter_words > 0, text.contains("var<uniform> params"), "{}", kernel.name);
+        for cast in text.split("bitcast<f32>(0x").skip(1) {
+            let bits = u32::from_str_radix(&cast[..8], 16).expect("eight digits");
+            assert!(f32::from_bits(bits).is_finite(), "{}: a constant is {bits:#x}", kernel.name);
+        }
         spirv::compile(text, print::ENTRY).expect("valid");
         assert!(kernel.spirv.is_empty());
     }
@@ -79,4 +83,32 @@ fn an_update_in_place_binds_its_parameter_once() {
     check(&webgpu);
     let most = |p: &Program| p.dispatches.iter().map(|d| d.bindings.len()).max();
     assert!(most(&webgpu) < most(&vulkan), "{webgpu}\n{vulkan}");
+}
+
+/// An intermediate that a convolution reads element by element and its epilogue four at a time is bound once.
+#[test]
+fn a_residual_around_a_convolution_compiles() {
+    let mut g = Graph::new();
+    let x = g.input("x", [2, 8, 16, 16]);
+    let w = g.parameter("w", [8, 8, 3, 3], Init::ZEROS);
+    let window = griffinfly_ir::ops::Window2d::strided(1).padded(1);
+    let mut h = g.conv2d(x, w, window);
+    for _ in 0..3 {
+        let y = g.conv2d(h, w, window);
+        h = g.add(h, y);
+    }
+    g.output("h", h);
+    let vulkan = Target { backend: griffinfly_ir::target::Backend::Vulkan, ..targets()[1].clone() };
+    let twice = |d: &Dispatch| {
+        let same = |n: usize, m: usize| {
+            let (a, b) = (d.bindings[n], d.bindings[m]);
+            (a.arena, a.offset) == (b.arena, b.offset)
+        };
+        (0..d.bindings.len()).any(|n| (0..n).any(|m| same(n, m)))
+    };
+    let p = compile(&g, &vulkan, &Options::default()).expect("compiles");
+    assert!(p.dispatches.iter().any(twice), "Vulkan binds it both ways\n{p}");
+    for target in targets() {
+        check(&compile(&g, &target, &Options::default()).expect("compiles"));
+    }
 }

@@ -135,7 +135,8 @@ fn check_dispatch(
                 format!("binding {index} is {:?}, the kernel's is {access:?}", binding.access),
             );
         }
-        check_binding(program, target, &format!("binding {index} of {what}"), binding)?;
+        let declared = Binding { access: *access, ..*binding };
+        check_binding(program, target, &format!("binding {index} of {what}"), &declared)?;
     }
     Ok(())
 }

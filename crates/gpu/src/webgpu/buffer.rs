@@ -50,6 +50,10 @@ impl WebGpuBuffer {
             let detail = format!("its uses are {:?}, {STORAGE:?} are needed", raw.usage());
             return Err(GpuError::Usage { what: "a buffer of the application".into(), detail });
         }
+        if !raw.size().is_multiple_of(4) {
+            let detail = format!("its {} bytes are not a number of words", raw.size());
+            return Err(GpuError::Usage { what: "a buffer of the application".into(), detail });
+        }
         Ok(WebGpuBuffer { bytes: raw.size(), raw, context: context.clone() })
     }
 }

@@ -126,7 +126,7 @@ impl Context {
         submission: Option<SubmissionIndex>,
         timeout: Option<Duration>,
     ) -> Result<bool, GpuError> {
-        match self.device.poll(PollType::Wait { submission_index: submission, timeout }) {
+        match self.ask(PollType::Wait { submission_index: submission, timeout }) {
             Ok(_) if self.is_lost() => Err(self.lost("wait")),
             Ok(_) => Ok(true),
             Err(wgpu::PollError::Timeout) if self.is_lost() => Err(self.lost("wait")),
@@ -138,7 +138,19 @@ impl Context {
     /// Lets callbacks of what is done run.
     pub(super) fn poll(&self) {
         // What this says is known from the callbacks.
-        let _ = self.device.poll(PollType::Poll);
+        let _ = self.ask(PollType::Poll);
+    }
+
+    /// Asks the device. `wgpu` has no error for a device that is lost while it is asked: it panics, after its callbacks ran. That
+    /// becomes the loss it is, where panics can be caught.
+    fn ask(&self, poll: PollType) -> Result<wgpu::PollStatus, wgpu::PollError> {
+        if self.is_lost() {
+            return Ok(wgpu::PollStatus::QueueEmpty);
+        }
+        caught(|| self.device.poll(poll)).unwrap_or_else(|| {
+            self.state.lose("it failed while it was asked".into());
+            Ok(wgpu::PollStatus::QueueEmpty)
+        })
     }
 
     pub(super) fn is_lost(&self) -> bool {
@@ -172,6 +184,11 @@ pub(super) fn ready<T>(future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
+/// What a call gives, `None` if it panics.
+fn caught<T>(call: impl FnOnce() -> T) -> Option<T> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).ok()
+}
+
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -190,6 +207,13 @@ fn typed(error: &Error, what: &str, bytes: u64) -> GpuError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[allow(clippy::panic, reason = "what is caught")]
+    fn a_panic_below_is_no_panic_here() {
+        assert_eq!(caught(|| 7), Some(7));
+        assert_eq!(caught(|| -> i32 { panic!("the device is gone") }), None);
+    }
 
     #[test]
     fn only_what_is_there_at_once_is_ready() {

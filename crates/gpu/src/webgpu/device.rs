@@ -17,6 +17,7 @@ pub(super) struct Shared {
     pub(super) context: Arc<Context>,
     pub(super) slots: usize,
     pub(super) fill: u32,
+    pub(super) parts: bool,
 }
 
 /// An opened WebGPU device.
@@ -28,6 +29,7 @@ impl WebGpuDevice {
             context: Arc::new(context),
             slots: options.slots.clamp(2, 4),
             fill: options.fill,
+            parts: options.parts,
         })
     }
 

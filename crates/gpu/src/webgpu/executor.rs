@@ -28,6 +28,8 @@ pub(super) struct WebGpuExecutor {
     outputs: Outputs,
     readbacks: Readbacks,
     steps: Steps,
+    /// Whether steps are submitted in parts.
+    eager: bool,
     /// By slot: its last submission.
     submissions: Vec<Option<SubmissionIndex>>,
     /// The highest step known to be done.
@@ -53,6 +55,7 @@ impl WebGpuExecutor {
             readbacks: Readbacks::new(shared.slots, outputs.bytes),
             outputs,
             steps: Steps::new(shared.slots),
+            eager: shared.parts || context.target.is_hardware,
             submissions: vec![None; shared.slots],
             done: Arc::default(),
             program,
@@ -88,6 +91,7 @@ impl WebGpuExecutor {
         if cfg!(not(target_arch = "wasm32")) {
             let submission = self.submissions[self.steps.slot_of(step)].clone();
             if self.context.wait(submission, timeout)? {
+                self.done.fetch_max(step, Ordering::AcqRel);
                 return Ok(());
             }
         }
@@ -116,20 +120,29 @@ impl Executor for WebGpuExecutor {
         if let Some(before) = before {
             self.finish(before, None)?;
         }
-        let readback = if sections.outputs { self.readbacks.take(&self.context, slot)? } else { None };
         self.bring_inputs()?;
+        let readback = if sections.outputs { self.readbacks.take(&self.context, slot)? } else { None };
         let (context, commands) = (&self.context, self.encoder());
         let below = (&context.device, &context.queue);
-        let (outputs, eager) = (&self.outputs, context.target.is_hardware);
-        let submission = context.attempt(("a step", 0), || {
+        let (outputs, eager) = (&self.outputs, self.eager);
+        let submitted = context.attempt(("a step", 0), || {
             commands.submit(below, (sections, eager), readback.as_ref().map(|buffer| (outputs, buffer)))
-        })??;
+        });
+        let submission = match submitted.and_then(|submission| submission) {
+            Ok(submission) => submission,
+            Err(error) => {
+                if readback.is_some() {
+                    self.readbacks.start(&self.context, slot)?;
+                }
+                return Err(error);
+            }
+        };
         let done = self.done.clone();
         context.queue.on_submitted_work_done(move || {
             done.fetch_max(step, Ordering::AcqRel);
         });
         if readback.is_some() {
-            self.readbacks.start(slot);
+            self.readbacks.start(&self.context, slot)?;
         }
         self.submissions[slot] = Some(submission);
         Ok(self.steps.submit(sections.outputs))

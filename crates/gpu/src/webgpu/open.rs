@@ -58,6 +58,9 @@ pub fn open_with(selector: &Selector, options: &OpenOptions) -> Result<Arc<WebGp
 impl WebGpuDevice {
     /// Opens the adapter the browser prefers (natively: the best one), without blocking.
     ///
+    /// In a browser nothing can be waited for: a step that is not done is a timeout, to be asked for again when the tab has had the
+    /// thread, and what reads a buffer at once (`read`, `profile`, `repeat`, unaligned writes) fails.
+    ///
     /// # Errors
     /// No WebGPU, no adapter, or one below the default limits.
     pub async fn open(options: &OpenOptions) -> Result<Arc<WebGpuDevice>, GpuError> {

@@ -10,10 +10,12 @@ pub struct OpenOptions {
     pub fill: u32,
     /// Ask for no more than the default limits, which every browser grants.
     pub default_limits: bool,
+    /// Submit steps in parts, as on hardware; for tests on software drivers.
+    pub parts: bool,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        OpenOptions { slots: 3, fill: 0, default_limits: false }
+        OpenOptions { slots: 3, fill: 0, default_limits: false, parts: false }
     }
 }

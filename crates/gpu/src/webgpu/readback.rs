@@ -31,7 +31,7 @@ impl Readbacks {
         let bytes = self.bytes;
         let Some(slot) = self.slots.get_mut(slot).filter(|_| bytes > 0) else { return Ok(None) };
         if let (Some(buffer), Some(_)) = (&slot.buffer, slot.mapping.take()) {
-            buffer.unmap();
+            context.attempt(("the readback buffer", 0), || buffer.unmap())?;
         }
         if slot.buffer.is_none() {
             slot.buffer = Some(create(context, "the readback buffer", (bytes, READBACK))?);
@@ -39,13 +39,16 @@ impl Readbacks {
         Ok(slot.buffer.clone())
     }
 
-    /// Asks for the buffer of a slot whose step was just submitted.
-    pub(super) fn start(&mut self, slot: usize) {
+    /// Asks for the buffer of a slot whose step was just submitted, or was not: then it has what it had.
+    pub(super) fn start(&mut self, context: &Context, slot: usize) -> Result<(), GpuError> {
         if let Some(slot) = self.slots.get_mut(slot)
             && let Some(buffer) = &slot.buffer
         {
-            slot.mapping = Some(Mapping::start(buffer, buffer.size()));
+            let started =
+                context.attempt(("the readback buffer", 0), || Mapping::start(buffer, buffer.size()));
+            slot.mapping = Some(started?);
         }
+        Ok(())
     }
 
     /// Copies bytes of a slot whose step is done.
@@ -57,7 +60,10 @@ impl Readbacks {
     ) -> Result<(), GpuError> {
         match self.slots.get(slot).map(|slot| (&slot.buffer, &slot.mapping)) {
             Some((Some(buffer), Some(mapping))) => mapping.copy(context, buffer, (offset, bytes)),
-            _ => Ok(()),
+            _ => Err(GpuError::Usage {
+                what: "reading outputs".into(),
+                detail: "they were given up for a step that failed".into(),
+            }),
         }
     }
 }

@@ -5,9 +5,14 @@
 
 use super::buffer::{READBACK, create};
 use super::context::{Context, lock};
+use crate::clock::Instant;
 use crate::error::GpuError;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use wgpu::MapMode;
+
+/// How long the answer of a submission that is done may take to come.
+const ANSWER: Duration = Duration::from_secs(10);
 
 /// Most bytes on their way at once.
 const CHUNK: usize = 64 << 20;
@@ -95,8 +100,14 @@ impl Mapping {
         buffer: &wgpu::Buffer,
         (offset, bytes): (u64, &mut [u8]),
     ) -> Result<(), GpuError> {
-        if lock(&self.0).is_none() {
+        // Another thread that asked the device may have taken the answer and not passed it on yet.
+        let start = Instant::now();
+        while lock(&self.0).is_none() && !context.is_lost() {
             context.poll();
+            if cfg!(target_arch = "wasm32") || start.elapsed() > ANSWER {
+                break;
+            }
+            std::thread::yield_now();
         }
         match *lock(&self.0) {
             Some(true) => {}

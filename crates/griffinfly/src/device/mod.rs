@@ -68,7 +68,7 @@ impl Device {
     /// # Errors
     /// None at present: a GPU that cannot be opened is passed over, with a warning to the log.
     pub fn best() -> Result<Device, Error> {
-        let opened = [vulkan::hardware(), webgpu::hardware()].into_iter().flatten().next();
+        let opened = vulkan::hardware().or_else(webgpu::hardware);
         Ok(opened.map_or_else(Device::host, Device::tuned))
     }
 

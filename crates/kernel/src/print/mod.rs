@@ -63,7 +63,32 @@ pub fn wgsl(kernel: &Kernel, options: &PrintOptions) -> String {
     let mut printer = Printer { kernel, places: &places, names: &names, out: String::new() };
     printer.declarations(options);
     printer.entry();
-    printer.out
+    match options.parameters {
+        ParameterBlock::Immediate => printer.out,
+        ParameterBlock::Uniform { .. } => without_open_constants(printer.out),
+    }
+}
+
+/// The text with floats that are not finite made by a function: WGSL proper allows no constant expression to be one (section
+/// 15.7.2), and a call is none. What goes to naga alone keeps its constants.
+fn without_open_constants(text: String) -> String {
+    const CAST: &str = "bitcast<f32>(0x";
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    let mut has_any = false;
+    while let Some(at) = rest.find(CAST) {
+        let digits = rest.get(at + CAST.len()..at + CAST.len() + 8).unwrap_or("");
+        let is_open = u32::from_str_radix(digits, 16).is_ok_and(|bits| !f32::from_bits(bits).is_finite());
+        has_any |= is_open;
+        out.push_str(&rest[..at]);
+        out.push_str(if is_open { "gf_float(0x" } else { CAST });
+        rest = &rest[at + CAST.len()..];
+    }
+    out.push_str(rest);
+    if has_any {
+        out.push_str("\nfn gf_float(bits: u32) -> f32 {\n    return bitcast<f32>(bits);\n}\n");
+    }
+    out
 }
 
 struct Printer<'a> {

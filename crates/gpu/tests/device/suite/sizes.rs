@@ -122,6 +122,22 @@ fn device_convolves_groups_and_interpolates_images() {
     });
 }
 
+/// A tensor that one kernel reads element by element in its windows and four at a time in its epilogue.
+#[test]
+fn device_adds_a_residual_around_a_convolution() {
+    check("residual", |g| {
+        let (x, w) = (g.input("x", [2, 8, 16, 16]), g.input("w", [8, 8, 3, 3]));
+        let window = Window2d::strided(1).padded(1);
+        let mut h = g.conv2d(x, w, window);
+        for _ in 0..2 {
+            let y = g.conv2d(h, w, window);
+            let y = g.scale(y, 0.25);
+            h = g.add(h, y);
+        }
+        vec![h]
+    });
+}
+
 /// Packed projections, rotary embedding, grouped heads and their gradients, all joined by fusion: no view is copied.
 #[test]
 fn device_attends_over_packed_projections() {

@@ -82,3 +82,15 @@ fn a_lost_device_is_replaced() {
     assert_eq!(losses, expected);
     assert_eq!(bits(second.weights()), bits(straight.weights()));
 }
+
+#[test]
+fn steps_in_parts_on_the_device_give_the_same_bits() {
+    if !is_tested("webgpu") {
+        return;
+    }
+    let options = webgpu::OpenOptions { parts: true, ..Default::default() };
+    let parts = Device::from_backend(webgpu::open_with(&Selector::Best, &options).unwrap());
+    let (whole, cut) = (trained(&tested().device, 12), trained(&parts, 12));
+    assert_eq!(whole.0, cut.0);
+    assert_eq!(bits(&whole.1), bits(&cut.1));
+}

@@ -229,7 +229,7 @@ fn instance(
     let b = Builder::new(name.clone(), [geometry.invocations(), 1, 1]);
     let [queries, keys, heads_word, blocks_word, total_word] =
         ["queries", "keys", "heads", "blocks", "total"].map(|name| b.param(name));
-    let mut buffers = Buffers::new(&b, l, &views.sights());
+    let mut buffers = Buffers::new((&b, target), l, &views.sights());
     let scratch = (geometry.splits > 1).then(|| split::Scratch::new(&mut buffers, Access::ReadWrite));
     for (result, view) in views.results.iter().filter(|_| scratch.is_none()) {
         buffers.result(l, *result, sight(view).1.is_some());

@@ -93,7 +93,7 @@ pub(super) fn merge(
     let b = Builder::new(name.clone(), [INVOCATIONS, 1, 1]);
     let [queries, rows, points] = ["queries", "rows", "points"].map(|name| b.param(name));
     let views = Views::new(l, a, &[0, 1]);
-    let mut buffers = Buffers::new(&b, l, &[]);
+    let mut buffers = Buffers::new((&b, target), l, &[]);
     let scratch = Scratch::new(&mut buffers, Access::Read);
     for (result, view) in &views.results {
         buffers.result(l, *result, sight(view).1.is_some());

@@ -19,7 +19,7 @@ pub(super) fn instance(problem: &Problem<'_>, name: String) -> Result<Instance, 
     let b = Builder::new(name.clone(), [tiling.invocations(), 1, 1]);
     let words = Words::declare(&b, problem);
     let finish = Finish::new(problem, tiling.tn);
-    let mut buffers = Buffers::new(&b, problem.l, &finish.sights(&factors));
+    let mut buffers = Buffers::new((&b, problem.target), problem.l, &finish.sights(&factors));
     let finish = finish.bind(&b, &mut buffers);
     let id = b.flat_global_id().named("id");
     let mut result = Ok(());

@@ -7,12 +7,14 @@ use crate::families::emit::{self, Bindings, Env};
 use crate::kir::{Access, Buffer, Builder, Expr, Lanes, Type};
 use griffinfly_ir::loops::{Body, Loop};
 use griffinfly_ir::scalar::ScalarExpr;
+use griffinfly_ir::target::{Backend, Target};
 use griffinfly_ir::types::DType;
 
 /// A view together with the group along which four points are evaluated at once, if any.
 pub(in crate::families) type Sight<'a> = (&'a View, Option<usize>);
 
-/// The buffers of a kernel, each bound with scalar elements, with quadruples, or both ways where both are needed.
+/// The buffers of a kernel, each bound with scalar elements, with quadruples, or both ways where both are needed. Where no two
+/// bindings may overlap, what is needed both ways is bound with scalar elements, and quadruples are made of four.
 pub(in crate::families) struct Buffers<'b> {
     bindings: Bindings<'b>,
     wide: Vec<Option<Buffer<'b>>>,
@@ -20,7 +22,11 @@ pub(in crate::families) struct Buffers<'b> {
 
 impl<'b> Buffers<'b> {
     /// Binds what these bodies read.
-    pub(in crate::families) fn new(b: &'b Builder, l: &Loop, sights: &[Sight<'_>]) -> Self {
+    pub(in crate::families) fn new(
+        (b, target): (&'b Builder, &Target),
+        l: &Loop,
+        sights: &[Sight<'_>],
+    ) -> Self {
         let mut buffers = Self { bindings: Bindings::new(b, l), wide: vec![None; l.operands.len()] };
         let uses: Vec<(usize, bool)> = sights
             .iter()
@@ -31,12 +37,14 @@ impl<'b> Buffers<'b> {
             .collect();
         for (operand, ty) in l.operands.iter().enumerate() {
             let element = emit::element_type(ty.dtype);
-            if uses.contains(&(operand, true)) {
+            let is_narrow = uses.contains(&(operand, false));
+            let may_overlap = target.backend != Backend::WebGpu;
+            if uses.contains(&(operand, true)) && (may_overlap || !is_narrow) {
                 let buffer = buffers.bindings.operand(operand, element.with_lanes(Lanes::Four));
                 buffers.wide[operand] = Some(buffer);
                 buffers.bindings.operands[operand] = None;
             }
-            if uses.contains(&(operand, false)) {
+            if is_narrow {
                 buffers.bindings.operand(operand, element);
             }
         }
@@ -144,16 +152,26 @@ fn quadruple<'b>(
 ) -> Result<Expr<'b>, KernelError> {
     let load = &view.body.loads[k];
     let missing = || emit::unsupported("contract", format!("operand {} is not bound", load.operand));
-    let buffer = buffers.wide.get(load.operand).copied().flatten().ok_or_else(missing)?;
+    let wide = buffers.wide.get(load.operand).copied().flatten();
+    let narrow = buffers.bindings.operands.get(load.operand).copied().flatten();
     let ty = view.operands.get(load.operand).ok_or_else(missing)?;
+    if wide.or(narrow).is_none() {
+        return Err(missing());
+    }
+    // The quadruple of this number.
+    let load_at = |offset: Expr<'b>| match (wide, narrow) {
+        (None, Some(narrow)) => b.vector(&[0, 1, 2, 3].map(|lane: u32| narrow.load(offset * 4 + lane))),
+        (Some(wide), _) => wide.load(offset),
+        (None, None) => offset,
+    };
     let offset = emit::index(b, &load.access.coords[0], env) / 4;
     if load.access.valid.is_empty() {
-        return Ok(emit::from_stored(buffer.load(offset), ty.dtype));
+        return Ok(emit::from_stored(load_at(offset), ty.dtype));
     }
     let mut guard = ScalarExpr::new();
     let within = guard.within(load.access.valid.clone());
     guard.output(within);
     let inside = emit::body(b, &Body { loads: Vec::new(), expr: guard }, env)?[0];
-    let value = emit::from_stored(buffer.load(inside.select(offset, 0_u32)), ty.dtype);
+    let value = emit::from_stored(load_at(inside.select(offset, 0_u32)), ty.dtype);
     Ok(inside.select(value, emit::constant(b, load.access.fill).splat(Lanes::Four)))
 }

@@ -17,7 +17,7 @@ pub(super) fn instance(problem: &Problem<'_>, name: String) -> Result<Instance, 
     let (width, element) = if sight.1.is_some() { (4, Type::F32X4) } else { (1, Type::F32) };
     let b = Builder::new(name.clone(), [INVOCATIONS, 1, 1]);
     let [m, columns, points, parts] = ["m", "columns", "points", "parts"].map(|name| b.param(name));
-    let mut buffers = Buffers::new(&b, problem.l, &[sight]);
+    let mut buffers = Buffers::new((&b, problem.target), problem.l, &[sight]);
     buffers.results(problem.l, sight.1.is_some());
     let partials = buffers.partials(sight.1.is_some(), Access::Read);
     let id = b.flat_global_id().named("id");

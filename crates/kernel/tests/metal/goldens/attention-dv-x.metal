@@ -31,6 +31,12 @@ struct type_5 {
     float inner[16];
 };
 
+float gf_float(
+    uint bits
+) {
+    return as_type<float>(bits);
+}
+
 float gf_exp2_(
     float x
 ) {
@@ -38,7 +44,8 @@ float gf_exp2_(
     float r = x - (metal::abs(z) - 12583039.0);
     float a = (((((0.00015594678 * r) + 0.0013406643) * r) + 0.009617693) * r) + 0.055503104;
     float y = (((((a * r) + 0.24022654) * r) + 0.69314724) * r) + 1.0;
-    float far = (x > 0.0) ? as_type<float>(2139095040u) : 0.0;
+    float _e28 = gf_float(2139095040u);
+    float far = (x > 0.0) ? _e28 : 0.0;
     return (metal::abs(x) > 126.5) ? far : (y * as_type<float>(as_type<uint>(z) << 23u));
 }
 

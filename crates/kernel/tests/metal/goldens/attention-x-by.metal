@@ -31,6 +31,12 @@ struct type_6 {
     float inner[16];
 };
 
+float gf_float(
+    uint bits
+) {
+    return as_type<float>(bits);
+}
+
 float gf_exp2_(
     float x
 ) {
@@ -38,16 +44,17 @@ float gf_exp2_(
     float r = x - (metal::abs(z) - 12583039.0);
     float a = (((((0.00015594678 * r) + 0.0013406643) * r) + 0.009617693) * r) + 0.055503104;
     float y = (((((a * r) + 0.24022654) * r) + 0.69314724) * r) + 1.0;
-    float far = (x > 0.0) ? as_type<float>(2139095040u) : 0.0;
+    float _e28 = gf_float(2139095040u);
+    float far = (x > 0.0) ? _e28 : 0.0;
     return (metal::abs(x) > 126.5) ? far : (y * as_type<float>(as_type<uint>(z) << 23u));
 }
 
 float gf_log(
     float x_1
 ) {
-    uint bits = as_type<uint>(x_1);
-    bool tiny = bits < 8388608u;
-    uint normal = (tiny ? as_type<uint>(static_cast<float>(bits)) : bits) + 4913933u;
+    uint bits_1 = as_type<uint>(x_1);
+    bool tiny = bits_1 < 8388608u;
+    uint normal = (tiny ? as_type<uint>(static_cast<float>(bits_1)) : bits_1) + 4913933u;
     float k = static_cast<float>(as_type<int>(as_type<uint>(static_cast<int>(normal >> 23u)) - as_type<uint>(tiny ? 276 : 127)));
     float f = as_type<float>((normal & 8388607u) + 1060439283u) - 1.0;
     float z_1 = f * f;
@@ -55,9 +62,11 @@ float gf_log(
     float q = (((((((a_1 * f) + -0.16623333) * f) + 0.20001222) * f) + -0.25000823) * f) + 0.3333333;
     float y_1 = (((q * f) * z_1) + (k * -0.00021219444)) + (-0.5 * z_1);
     float finite = (f + y_1) + (k * 0.6933594);
-    float special = (bits == 2139095040u) ? x_1 : as_type<float>(2143289344u);
-    float positive = (bits >= 2139095040u) ? special : finite;
-    return ((bits & 2147483647u) == 0u) ? as_type<float>(4286578688u) : positive;
+    float _e60 = gf_float(2143289344u);
+    float special = (bits_1 == 2139095040u) ? x_1 : _e60;
+    float positive = (bits_1 >= 2139095040u) ? special : finite;
+    float _e68 = gf_float(4286578688u);
+    return ((bits_1 & 2147483647u) == 0u) ? _e68 : positive;
 }
 
 struct main_Input {
@@ -135,10 +144,11 @@ struct main_Input {
                 metal::float4 v5_ = keys.inner[x_2];
                 float _e148 = product;
                 product = metal::fma(v4_.w, v5_.w, metal::fma(v4_.z, v5_.z, metal::fma(v4_.y, v5_.y, metal::fma(v4_.x, v5_.x, _e148))));
+                float _e154 = gf_float(4286578688u);
                 float _e155 = product;
                 uint _e156 = from_2_;
                 uint _e160 = params.keys;
-                float v6_ = ((_e156 + x_2) < _e160) ? _e155 : as_type<float>(4286578688u);
+                float v6_ = ((_e156 + x_2) < _e160) ? _e155 : _e154;
                 exchange.inner[(y_2 * 5u) + x_2] = v6_;
                 metal::threadgroup_barrier(metal::mem_flags::mem_threadgroup);
                 if (local_index < 4u) {
