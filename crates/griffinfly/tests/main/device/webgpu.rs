@@ -1,5 +1,7 @@
 //! WebGPU beside the other devices: the same losses step by step, the same files, and what remains when it is lost.
 
+#![allow(clippy::print_stdout, reason = "tests")]
+
 use super::{is_tested, tested};
 use crate::fixtures::{Scratch, batch, bits, trainer};
 use griffinfly::gpu::{Selector, webgpu};
@@ -7,24 +9,40 @@ use griffinfly::{Device, Feed, GraphExt, Input, Optimizer, Session, Trainer, Wei
 
 /// Losses of the demo's training on a device, and its weights.
 fn trained(device: &Device, steps: usize) -> (Vec<f32>, Weights) {
+    with(device, models::DigitsModel::optimizer(), steps)
+}
+
+/// The same with another optimizer.
+fn with(device: &Device, optimizer: Optimizer, steps: usize) -> (Vec<f32>, Weights) {
     let (digits, model) = (data::digits(), models::digits(64));
     let graph = model.training().unwrap();
-    let mut trainer = Trainer::new(device, graph, models::DigitsModel::optimizer()).unwrap();
+    let mut trainer = Trainer::new(device, graph, optimizer).unwrap();
     let batches = digits.train.batches(64, 0).unwrap();
     let losses = batches.take(steps).map(|batch| trainer.step(&batch.inputs()).unwrap()).collect();
     (losses, trainer.weights().clone())
 }
 
+/// By plain descent: Adam divides a gradient by its own size, which turns rounding of gradients near zero into whole steps. On
+/// software drivers both devices run the same kernels; on hardware they differ in tilings and orders of summation, as Vulkan and the
+/// host do, and training drives what rounding began apart.
 #[test]
 fn losses_on_the_device_are_those_of_vulkan_step_by_step() {
     if !is_tested("webgpu") {
         return;
     }
-    let (webgpu, _) = trained(&tested().device, 60);
-    let (vulkan, _) = trained(&Device::vulkan().unwrap(), 60);
+    let tested = tested();
+    let losses = |device: &Device| with(device, Optimizer::sgd(0.5), 60).0;
+    let (webgpu, vulkan) = (losses(&tested.device), losses(&Device::vulkan().unwrap()));
     assert!(vulkan[59] < 0.6 * vulkan[0], "{vulkan:?}");
-    for (step, (a, b)) in webgpu.iter().zip(&vulkan).enumerate() {
-        assert!((a - b).abs() <= 1e-4 * (1.0 + b), "step {step}: {a} and {b}");
+    let apart = |others: &[f32]| {
+        let relative = |(a, b): (&f32, &f32)| (a - b).abs() / (1.0 + b);
+        others.iter().zip(&vulkan).map(relative).fold(0.0, f32::max)
+    };
+    let of_host = apart(&losses(&Device::host()));
+    println!("at most {} apart, Vulkan and the host {of_host}", apart(&webgpu));
+    let bound = if tested.device.target().is_hardware { 2.0 * of_host } else { 1e-6 };
+    for (step, (own, other)) in webgpu.iter().zip(&vulkan).enumerate() {
+        assert!((own - other).abs() <= bound * (1.0 + other), "step {step}: {own} and {other}");
     }
 }
 
