@@ -132,7 +132,7 @@ impl Executor for WebGpuExecutor {
             Ok(submission) => submission,
             Err(error) => {
                 if readback.is_some() {
-                    self.readbacks.start(&self.context, slot)?;
+                    self.readbacks.start(&self.context, slot);
                 }
                 return Err(error);
             }
@@ -142,7 +142,7 @@ impl Executor for WebGpuExecutor {
             done.fetch_max(step, Ordering::AcqRel);
         });
         if readback.is_some() {
-            self.readbacks.start(&self.context, slot)?;
+            self.readbacks.start(&self.context, slot);
         }
         self.submissions[slot] = Some(submission);
         Ok(self.steps.submit(sections.outputs))

@@ -39,16 +39,15 @@ impl Readbacks {
         Ok(slot.buffer.clone())
     }
 
-    /// Asks for the buffer of a slot whose step was just submitted, or was not: then it has what it had.
-    pub(super) fn start(&mut self, context: &Context, slot: usize) -> Result<(), GpuError> {
+    /// Asks for the buffer of a slot whose step was just submitted, or was not: then it has what it had. Where that fails, reading
+    /// tells.
+    pub(super) fn start(&mut self, context: &Context, slot: usize) {
         if let Some(slot) = self.slots.get_mut(slot)
             && let Some(buffer) = &slot.buffer
         {
-            let started =
-                context.attempt(("the readback buffer", 0), || Mapping::start(buffer, buffer.size()));
-            slot.mapping = Some(started?);
+            let asked = || Mapping::start(buffer, buffer.size());
+            slot.mapping = context.attempt(("the readback buffer", 0), asked).ok();
         }
-        Ok(())
     }
 
     /// Copies bytes of a slot whose step is done.
@@ -62,7 +61,9 @@ impl Readbacks {
             Some((Some(buffer), Some(mapping))) => mapping.copy(context, buffer, (offset, bytes)),
             _ => Err(GpuError::Usage {
                 what: "reading outputs".into(),
-                detail: "they were given up for a step that failed".into(),
+                detail:
+                    "they are not on their way to the host: asking for them, or a step after them, failed"
+                        .into(),
             }),
         }
     }
