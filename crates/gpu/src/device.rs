@@ -1,16 +1,26 @@
 //! What every device offers.
 
 use crate::error::GpuError;
+use crate::stepping::bound::check_range;
 use griffinfly_compile::program::{ArenaId, Program, SectionKind};
 use griffinfly_ir::target::Target;
 use serde::Serialize;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// A result to be awaited.
+pub type Later<T> = Pin<Box<dyn Future<Output = Result<T, GpuError>> + Send>>;
+
+/// A result that is there already.
+pub(crate) fn at_once<T: Send + 'static>(result: Result<T, GpuError>) -> Later<T> {
+    Box::pin(std::future::ready(result))
+}
 
 /// What a device says about itself.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceInfo {
-    /// `vulkan` or `host`.
+    /// `vulkan`, `webgpu` or `host`.
     pub backend: &'static str,
     /// The device's own name.
     pub name: String,
@@ -53,8 +63,36 @@ pub trait Device: Send + Sync {
     /// Reads bytes from a buffer, after all submitted work.
     ///
     /// # Errors
-    /// Range outside the buffer, a buffer of another device, device lost.
+    /// Range outside the buffer, a buffer of another device, device lost; a device that nobody can wait for, as in a browser.
     fn read(&self, buffer: &Arc<dyn Buffer>, offset: u64, bytes: &mut [u8]) -> Result<(), GpuError>;
+
+    /// Reads so many bytes from a buffer as it is after all work submitted before this call. Never blocks in a browser; other devices
+    /// may, inside the call.
+    ///
+    /// # Errors
+    /// As [`Device::read`], but never for want of waiting.
+    fn read_async(&self, buffer: &Arc<dyn Buffer>, offset: u64, bytes: usize) -> Later<Vec<u8>> {
+        let mut read = vec![0; bytes];
+        let result = self.read(buffer, offset, &mut read);
+        at_once(result.map(|()| read))
+    }
+
+    /// Copies bytes from a place in a buffer to one in another buffer, after all submitted work. Offsets and the number of bytes are
+    /// multiples of four.
+    ///
+    /// # Errors
+    /// Ranges outside the buffers or not of words, the same buffer twice, a buffer of another device, device lost.
+    fn copy(
+        &self,
+        from: (&Arc<dyn Buffer>, u64),
+        to: (&Arc<dyn Buffer>, u64),
+        bytes: usize,
+    ) -> Result<(), GpuError> {
+        check_copy(from, to, bytes)?;
+        let mut between = vec![0; bytes];
+        self.read(from.0, from.1, &mut between)?;
+        self.write(to.0, to.1, &between)
+    }
 
     /// Makes an executor of a program. `bound` supplies the buffers of the persistent arenas the caller owns (parameters,
     /// mirrors, state): each at least as large as its arena. The device makes the others.
@@ -66,6 +104,23 @@ pub trait Device: Send + Sync {
         program: Arc<Program>,
         bound: &[(ArenaId, Arc<dyn Buffer>)],
     ) -> Result<Box<dyn Executor>, GpuError>;
+}
+
+/// That a copy is one of words between two buffers, inside of both.
+pub(crate) fn check_copy(
+    (from, start): (&Arc<dyn Buffer>, u64),
+    (to, end): (&Arc<dyn Buffer>, u64),
+    bytes: usize,
+) -> Result<(), GpuError> {
+    let fault = |detail: String| Err(GpuError::Usage { what: "a copy".into(), detail });
+    if Arc::ptr_eq(from, to) {
+        return fault("it is from a buffer to itself".into());
+    }
+    if [start, end, bytes as u64].iter().any(|number| !number.is_multiple_of(4)) {
+        return fault(format!("{bytes} bytes at {start} to {end} are no words"));
+    }
+    check_range("the source of a copy", start, bytes as u64, from.bytes())?;
+    check_range("the target of a copy", end, bytes as u64, to.bytes())
 }
 
 /// Which sections of the step to run.
@@ -168,8 +223,17 @@ pub trait Executor: Send {
     /// Waits for a step: polls briefly, then blocks up to `timeout`.
     ///
     /// # Errors
-    /// Timeout, device lost.
+    /// Timeout, device lost; a device that nobody can wait for, as in a browser.
     fn wait(&mut self, ticket: Ticket, timeout: Duration) -> Result<(), GpuError>;
+
+    /// Waits for a step without blocking the thread of a browser; other devices may block, inside the call. Its outputs can be read
+    /// at once from then on.
+    ///
+    /// # Errors
+    /// Device lost, or an error of the calls before it that a browser tells late.
+    fn wait_async(&mut self, ticket: Ticket) -> Later<()> {
+        at_once(self.wait(ticket, Duration::MAX))
+    }
 
     /// Reads an output (by index into `program.externals`) of a finished or running step; waits for it.
     ///

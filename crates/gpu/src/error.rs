@@ -52,6 +52,12 @@ pub enum GpuError {
         /// How long was waited.
         milliseconds: u64,
     },
+    /// A call that would have to wait where nothing can be waited for, as in a browser: await its `_async` form.
+    #[error("{what} would have to wait, which this device does not allow: await it")]
+    WouldBlock {
+        /// What is not done yet.
+        what: &'static str,
+    },
     /// A program compiled for something else.
     #[error("the program was compiled for {program}, this device is {device}")]
     WrongTarget {

@@ -24,5 +24,5 @@ pub mod webgpu;
 
 pub use adapter::{AdapterType, Selector};
 pub use cache_dir::cache_dir;
-pub use device::{Buffer, Device, DeviceInfo, Executor, KernelCost, Sections, StepTiming, Ticket};
+pub use device::{Buffer, Device, DeviceInfo, Executor, KernelCost, Later, Sections, StepTiming, Ticket};
 pub use error::GpuError;

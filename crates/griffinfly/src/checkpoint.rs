@@ -10,7 +10,7 @@ use crate::tensors::{Entry, Images, Tensors, replace};
 use griffinfly_import::safetensors::{self, Dtype, Shards, TensorSource, TensorView};
 use griffinfly_ir::types::{DType, TensorType};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Version of our use of metadata.
 const FORMAT: &str = "1";
@@ -47,9 +47,35 @@ fn shown(name: &str) -> String {
     format!("'{}{more}'", start.escape_debug())
 }
 
-/// A file, an index of files or a directory with either, to be loaded into sets of tensors.
+/// Where tensors are loaded from.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'a> {
+    /// A file, an index of files or a directory with either.
+    Path(&'a Path),
+    /// The bytes of a file, and what to call it.
+    Bytes(&'a [u8], &'a str),
+}
+
+impl Source<'_> {
+    fn open(self) -> Result<Shards, Error> {
+        Ok(match self {
+            Source::Path(path) => safetensors::read_all(path)?,
+            Source::Bytes(bytes, _) => safetensors::parse(bytes.to_vec())?.into(),
+        })
+    }
+
+    /// What errors call it.
+    fn name(self) -> PathBuf {
+        match self {
+            Source::Path(path) => path.to_owned(),
+            Source::Bytes(_, name) => name.into(),
+        }
+    }
+}
+
+/// A file to be loaded into sets of tensors.
 pub(crate) struct Loading<'a> {
-    pub(crate) path: &'a Path,
+    pub(crate) source: Source<'a>,
     pub(crate) sets: &'a [&'a Tensors],
     /// Whether tensors that the file marks as state may be there without being wanted.
     pub(crate) other_state: bool,
@@ -71,7 +97,7 @@ impl Loading<'_> {
         &self,
         check: impl FnOnce(&BTreeMap<String, String>) -> Vec<CheckpointFault>,
     ) -> Result<Loaded, Error> {
-        let file = safetensors::read_all(self.path)?;
+        let file = self.source.open()?;
         let mut faults = self.faults(&file);
         let metadata = file.metadata();
         if let Some(other) = metadata.get(FORMAT_KEY).filter(|format| *format != FORMAT) {
@@ -80,7 +106,7 @@ impl Loading<'_> {
         }
         faults.extend(check(&metadata));
         if !faults.is_empty() {
-            return Err(Error::Checkpoint { path: self.path.to_owned(), faults });
+            return Err(Error::Checkpoint { path: self.source.name(), faults });
         }
         let image = |set: &&Tensors| {
             let mut images = set.blank();
@@ -172,27 +198,59 @@ pub(crate) fn metadata(state: &[&Tensors]) -> BTreeMap<String, String> {
     metadata
 }
 
-/// Writes all tensors of these sets.
-pub(crate) fn write(
-    path: &Path,
-    sets: &[&Tensors],
-    metadata: &BTreeMap<String, String>,
-) -> Result<(), Error> {
-    let mut images: Vec<Images> = sets.iter().map(|set| set.images()).collect::<Result<_, _>>()?;
-    images.iter_mut().flatten().for_each(|image| to_little_endian(image));
-    let sources: Vec<TensorSource<'_>> = sets
-        .iter()
-        .zip(&images)
-        .flat_map(|(set, images)| {
-            set.entries().iter().map(move |e| TensorSource {
-                name: &e.name,
-                dtype: file_dtype(e.ty.dtype),
-                shape: &e.ty.dims,
-                bytes: set.slice(images, e),
+/// Tensors as they go into a file.
+pub(crate) struct Contents<'a> {
+    sets: Vec<(&'a Tensors, Images)>,
+    metadata: BTreeMap<String, String>,
+}
+
+impl<'a> Contents<'a> {
+    /// All tensors of these sets.
+    pub(crate) fn read(sets: &[&'a Tensors], metadata: BTreeMap<String, String>) -> Result<Self, Error> {
+        let images = sets.iter().map(|set| set.images()).collect::<Result<Vec<_>, _>>()?;
+        Ok(Contents::of(sets, images, metadata))
+    }
+
+    /// The same, without blocking a browser.
+    pub(crate) async fn read_async(
+        sets: &[&'a Tensors],
+        metadata: BTreeMap<String, String>,
+    ) -> Result<Self, Error> {
+        let mut images = Vec::new();
+        for set in sets {
+            images.push(set.images_async().await?);
+        }
+        Ok(Contents::of(sets, images, metadata))
+    }
+
+    fn of(sets: &[&'a Tensors], mut images: Vec<Images>, metadata: BTreeMap<String, String>) -> Self {
+        images.iter_mut().flatten().for_each(|image| to_little_endian(image));
+        Contents { sets: sets.iter().copied().zip(images).collect(), metadata }
+    }
+
+    /// Puts a file at a path, as a whole or not at all.
+    pub(crate) fn write(&self, path: &Path) -> Result<(), Error> {
+        Ok(safetensors::write_atomic(path, &self.sources(), &self.metadata)?)
+    }
+
+    /// The bytes of the file.
+    pub(crate) fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        Ok(safetensors::to_bytes(&self.sources(), &self.metadata)?)
+    }
+
+    fn sources(&self) -> Vec<TensorSource<'_>> {
+        self.sets
+            .iter()
+            .flat_map(|(set, images)| {
+                set.entries().iter().map(move |e| TensorSource {
+                    name: &e.name,
+                    dtype: file_dtype(e.ty.dtype),
+                    shape: &e.ty.dims,
+                    bytes: set.slice(images, e),
+                })
             })
-        })
-        .collect();
-    Ok(safetensors::write_atomic(path, &sources, metadata)?)
+            .collect()
+    }
 }
 
 /// Puts what was loaded into the sets, all or nothing.

@@ -46,6 +46,8 @@ pub(crate) struct Runner {
     /// The version of the weights that the prepare section saw.
     prepared: Option<u64>,
     preparation: Duration,
+    /// The last step submitted.
+    last: Option<Ticket>,
     pub(crate) timeout: Duration,
 }
 
@@ -82,7 +84,7 @@ impl Runner {
         let slots = slots(graph, &program, scalars);
         let weights = weights.clone();
         let preparation = start.elapsed();
-        let (prepared, timeout) = (None, TIMEOUT);
+        let (prepared, last, timeout) = (None, None, TIMEOUT);
         let mut following = Following::new(graph, &state, !scalars.is_empty());
         following.follow(&weights, &state)?;
         Ok(Runner {
@@ -96,6 +98,7 @@ impl Runner {
             id_flag,
             prepared,
             preparation,
+            last,
             timeout,
         })
     }
@@ -213,8 +216,21 @@ impl Runner {
         let version = self.weights.version();
         let prepare = self.prepared != Some(version);
         let ticket = self.executor.submit(Sections { prepare, outputs, ..Sections::STEP })?;
-        self.prepared = Some(version);
+        (self.prepared, self.last) = (Some(version), Some(ticket));
         Ok(ticket)
+    }
+
+    /// Waits, without blocking a browser, until a step can be submitted without waiting for another.
+    pub(crate) async fn room(&mut self) -> Result<(), Error> {
+        match self.last {
+            Some(ticket) => self.done(ticket).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Waits for a step without blocking a browser. What it gave can be had at once from then on.
+    pub(crate) async fn done(&mut self, ticket: Ticket) -> Result<(), Error> {
+        Ok(self.executor.wait_async(ticket).await?)
     }
 
     /// Notes that this program's own update changed the weights: other programs prepare again, this one need not,

@@ -1,6 +1,6 @@
 //! Inference: a program over shared weights.
 
-use crate::checkpoint::{self, Loading};
+use crate::checkpoint::{self, Loading, Source};
 use crate::definition::InferenceGraph;
 use crate::device::Device;
 use crate::error::Error;
@@ -87,6 +87,25 @@ impl Session {
         self.feed(inputs)?;
         let ticket = self.runner.submit()?;
         self.runs += 1;
+        self.outputs(ticket)
+    }
+
+    /// The same without blocking a browser; other devices may block the thread. Where the future is dropped half-way, the step is
+    /// still run.
+    ///
+    /// # Errors
+    /// As [`Session::run`], but for the timeout.
+    pub async fn run_async(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<Outputs, Error> {
+        self.runner.room().await?;
+        self.feed(inputs)?;
+        let ticket = self.runner.submit()?;
+        self.runs += 1;
+        self.runner.done(ticket).await?;
+        self.outputs(ticket)
+    }
+
+    /// The outputs of a step.
+    fn outputs(&mut self, ticket: Ticket) -> Result<Outputs, Error> {
         let outputs = self.runner.outputs(ticket);
         if matches!(outputs, Err(Error::DeviceId { .. })) {
             self.runner.forget_ids()?;
@@ -165,8 +184,20 @@ impl Session {
     /// # Errors
     /// An unreadable or invalid file; all names, dtypes and shapes that do not fit; device lost.
     pub fn load(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.load_from(Source::Path(path.as_ref()))
+    }
+
+    /// The same with the bytes of a single file; `name` is what errors call it.
+    ///
+    /// # Errors
+    /// As [`Session::load`].
+    pub fn load_bytes(&mut self, bytes: &[u8], name: &str) -> Result<(), Error> {
+        self.load_from(Source::Bytes(bytes, name))
+    }
+
+    fn load_from(&mut self, source: Source<'_>) -> Result<(), Error> {
         let sets = [self.runner.weights().tensors(), self.runner.state()];
-        let loaded = Loading { path: path.as_ref(), sets: &sets, other_state: true }.read()?;
+        let loaded = Loading { source, sets: &sets, other_state: true }.read()?;
         checkpoint::apply(&sets, &loaded)?;
         self.runner.loaded();
         Ok(())

@@ -5,7 +5,7 @@
 
 use crate::device::Device;
 use crate::error::Error;
-use griffinfly_gpu::Buffer;
+use griffinfly_gpu::{Buffer, GpuError};
 use griffinfly_ir::types::TensorType;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -63,7 +63,9 @@ impl Tensors {
     pub(crate) fn copy_from(&self, other: &Tensors, wanted: impl Fn(&str) -> bool) -> Result<(), Error> {
         for entry in self.entries.iter().filter(|entry| wanted(&entry.name)) {
             if let Some(theirs) = other.find(&entry.name).filter(|theirs| theirs.ty == entry.ty) {
-                self.write(entry, &other.read(theirs)?)?;
+                let from = (&other.buffers[theirs.arena], theirs.offset as u64);
+                let to = (&self.buffers[entry.arena], entry.offset as u64);
+                self.device.backend().copy(from, to, entry.ty.bytes())?;
             }
         }
         Ok(())
@@ -107,6 +109,18 @@ impl Tensors {
         self.buffers.iter().map(image).collect()
     }
 
+    /// Everything, without blocking a browser.
+    pub(crate) async fn images_async(&self) -> Result<Images, Error> {
+        let read =
+            |buffer: &Arc<dyn Buffer>| self.device.backend().read_async(buffer, 0, buffer.bytes() as usize);
+        // All are asked for before the first is waited for: what they hold goes together.
+        let mut images = Images::new();
+        for image in self.buffers.iter().map(read).collect::<Vec<_>>() {
+            images.push(image.await?);
+        }
+        Ok(images)
+    }
+
     /// All zeros, to be filled with [`Tensors::slice_mut`].
     pub(crate) fn blank(&self) -> Images {
         self.buffers.iter().map(|buffer| vec![0; buffer.bytes() as usize]).collect()
@@ -129,11 +143,15 @@ pub(crate) fn replace(sets: &[(&Tensors, &Images)]) -> Result<(), Error> {
         .iter()
         .flat_map(|(set, images)| set.buffers.iter().zip(*images).map(|(b, image)| (&set.device, b, image)))
         .collect();
-    // A single transfer happens or does not; only several need a copy to go back to.
+    // A single transfer happens or does not; only several need a copy to go back to. A device that cannot be waited for has no
+    // transfer that fails on its own: it says so later, when it is lost.
     let mut before = Images::new();
     if writes.len() > 1 {
         for (set, _) in sets {
-            before.extend(set.images()?);
+            match set.images() {
+                Err(Error::Gpu(GpuError::WouldBlock { .. })) => {}
+                images => before.extend(images?),
+            }
         }
     }
     for (i, (device, buffer, image)) in writes.iter().enumerate() {

@@ -6,6 +6,7 @@
 use crate::device::DeviceInfo;
 use crate::error::GpuError;
 use griffinfly_ir::target::Target;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
@@ -19,6 +20,7 @@ pub(super) struct Context {
     pub(super) info: DeviceInfo,
     pub(super) target: Target,
     pub(super) has_timestamps: bool,
+    ownership: Ownership,
     state: Arc<State>,
 }
 
@@ -29,6 +31,8 @@ struct State {
     lost: Mutex<Option<String>>,
     /// The first error that nobody caught.
     uncaught: Mutex<Option<GpuError>>,
+    /// Who waits for any news.
+    listeners: Mutex<Vec<Waker>>,
 }
 
 /// Whose device it is.
@@ -56,7 +60,7 @@ impl Context {
             device.on_uncaptured_error(Arc::new(move |error| uncaught.keep(typed(&error, "a call", 0))));
         }
         let has_timestamps = device.features().contains(wgpu::Features::TIMESTAMP_QUERY);
-        Context { device, queue, info, target, has_timestamps, state }
+        Context { device, queue, info, target, has_timestamps, ownership, state }
     }
 
     /// That the device is there, and nothing went wrong unnoticed. The device is asked: what is submitted to a lost one is dropped
@@ -96,6 +100,19 @@ impl Context {
         // A device that was destroyed says so when it is asked the next time.
         self.poll();
         Err(if self.is_lost() { self.lost("a call") } else { error })
+    }
+
+    /// The same for the calls of a step. In a browser, errors of our own device then come from its callback: scopes would cost more
+    /// than such calls.
+    pub(super) fn attempt_often<T>(
+        &self,
+        what: (&str, u64),
+        calls: impl FnOnce() -> T,
+    ) -> Result<T, GpuError> {
+        if cfg!(target_arch = "wasm32") && self.ownership == Ownership::Ours {
+            return Ok(calls());
+        }
+        self.attempt(what, calls)
     }
 
     #[cfg(not(target_arch = "wasm32"))]
@@ -153,6 +170,36 @@ impl Context {
         })
     }
 
+    /// Waits, without blocking, until something is done whose callback rings, or until the device fails. Natively the device has to be
+    /// asked before callbacks run, so there it is asked whenever this is polled.
+    pub(super) async fn until(
+        self: Arc<Self>,
+        during: &'static str,
+        mut is_done: impl FnMut() -> bool,
+    ) -> Result<(), GpuError> {
+        poll_fn(move |task| {
+            lock(&self.state.listeners).push(task.waker().clone());
+            self.poll();
+            if let Err(error) = self.told(during) {
+                return Poll::Ready(Err(error));
+            }
+            if is_done() {
+                return Poll::Ready(Ok(()));
+            }
+            if cfg!(not(target_arch = "wasm32")) {
+                task.waker().wake_by_ref();
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// What callbacks do when they are through.
+    pub(super) fn bell(&self) -> impl Fn() + Send + Sync + 'static {
+        let state = self.state.clone();
+        move || state.ring()
+    }
+
     pub(super) fn is_lost(&self) -> bool {
         lock(&self.state.lost).is_some()
     }
@@ -168,10 +215,17 @@ impl Context {
 impl State {
     fn lose(&self, reason: String) {
         lock(&self.lost).get_or_insert(reason);
+        self.ring();
     }
 
     fn keep(&self, error: GpuError) {
         lock(&self.uncaught).get_or_insert(error);
+        self.ring();
+    }
+
+    /// Wakes who waits, to look again.
+    fn ring(&self) {
+        std::mem::take(&mut *lock(&self.listeners)).into_iter().for_each(Waker::wake);
     }
 }
 

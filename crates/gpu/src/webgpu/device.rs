@@ -5,7 +5,7 @@ use super::context::{Context, Ownership};
 use super::executor::WebGpuExecutor;
 use super::options::OpenOptions;
 use super::{negotiate, open, transfer};
-use crate::device::{Buffer, Device, DeviceInfo, Executor};
+use crate::device::{Buffer, Device, DeviceInfo, Executor, Later, at_once, check_copy};
 use crate::error::GpuError;
 use crate::stepping::bound::check_range;
 use griffinfly_compile::program::{ArenaId, Program};
@@ -102,6 +102,31 @@ impl Device for WebGpuDevice {
     fn read(&self, buffer: &Arc<dyn Buffer>, offset: u64, bytes: &mut [u8]) -> Result<(), GpuError> {
         self.range(buffer.as_ref(), offset, bytes.len())?;
         transfer::download(&self.0.context, &own(&self.0.context, buffer.as_ref())?.raw, offset, bytes)
+    }
+
+    fn read_async(&self, buffer: &Arc<dyn Buffer>, offset: u64, bytes: usize) -> Later<Vec<u8>> {
+        let started = self.range(buffer.as_ref(), offset, bytes).and_then(|()| {
+            let raw = &own(&self.0.context, buffer.as_ref())?.raw;
+            transfer::download_async(&self.0.context, raw, offset, bytes)
+        });
+        started.unwrap_or_else(|error| at_once(Err(error)))
+    }
+
+    fn copy(
+        &self,
+        from: (&Arc<dyn Buffer>, u64),
+        to: (&Arc<dyn Buffer>, u64),
+        bytes: usize,
+    ) -> Result<(), GpuError> {
+        check_copy(from, to, bytes)?;
+        let context = &self.0.context;
+        context.alive("a copy")?;
+        let source = (&own(context, from.0.as_ref())?.raw, from.1);
+        let target = (&own(context, to.0.as_ref())?.raw, to.1);
+        if bytes > 0 {
+            transfer::copy(context, source, target, bytes as u64)?;
+        }
+        Ok(())
     }
 
     fn instantiate(

@@ -6,7 +6,8 @@ use super::device::Shared;
 use super::encode::Encoder;
 use super::pipeline::{self, Pipeline};
 use super::readback::Readbacks;
-use crate::device::{Buffer, Executor, KernelCost, Sections, StepTiming, Ticket};
+use super::transfer::Mapping;
+use crate::device::{Buffer, Executor, KernelCost, Later, Sections, StepTiming, Ticket, at_once};
 use crate::error::GpuError;
 use crate::stepping::check;
 use crate::stepping::externals::{Inputs, Outputs, Seen};
@@ -77,7 +78,7 @@ impl WebGpuExecutor {
         self.inputs.bring(&mut self.seen, |input| {
             let buffer = arenas.get(input.place.arena);
             let buffer = buffer.ok_or_else(|| not_checked("an input without an arena"))?;
-            context.attempt(("an input", input.bytes.len() as u64), || {
+            context.attempt_often(("an input", input.bytes.len() as u64), || {
                 context.queue.write_buffer(buffer, input.place.offset, &input.bytes);
             })
         })
@@ -88,12 +89,13 @@ impl WebGpuExecutor {
             return Ok(());
         }
         // In a browser nothing can be waited for: what is not done is done later, when the tab has the thread again.
-        if cfg!(not(target_arch = "wasm32")) {
-            let submission = self.submissions[self.steps.slot_of(step)].clone();
-            if self.context.wait(submission, timeout)? {
-                self.done.fetch_max(step, Ordering::AcqRel);
-                return Ok(());
-            }
+        if cfg!(target_arch = "wasm32") {
+            return Err(GpuError::WouldBlock { what: "a step" });
+        }
+        let submission = self.submissions[self.steps.slot_of(step)].clone();
+        if self.context.wait(submission, timeout)? {
+            self.done.fetch_max(step, Ordering::AcqRel);
+            return Ok(());
         }
         let milliseconds = timeout.map_or(u128::MAX, |timeout| timeout.as_millis());
         Err(GpuError::Timeout { ticket: step, milliseconds: u64::try_from(milliseconds).unwrap_or(u64::MAX) })
@@ -125,7 +127,7 @@ impl Executor for WebGpuExecutor {
         let (context, commands) = (&self.context, self.encoder());
         let below = (&context.device, &context.queue);
         let (outputs, eager) = (&self.outputs, self.eager);
-        let submitted = context.attempt(("a step", 0), || {
+        let submitted = context.attempt_often(("a step", 0), || {
             commands.submit(below, (sections, eager), readback.as_ref().map(|buffer| (outputs, buffer)))
         });
         let submission = match submitted.and_then(|submission| submission) {
@@ -137,9 +139,10 @@ impl Executor for WebGpuExecutor {
                 return Err(error);
             }
         };
-        let done = self.done.clone();
+        let (done, ring) = (self.done.clone(), context.bell());
         context.queue.on_submitted_work_done(move || {
             done.fetch_max(step, Ordering::AcqRel);
+            ring();
         });
         if readback.is_some() {
             self.readbacks.start(&self.context, slot);
@@ -158,6 +161,19 @@ impl Executor for WebGpuExecutor {
         let step = self.steps.known(ticket)?;
         self.context.alive("wait")?;
         self.finish(step, Some(timeout))
+    }
+
+    fn wait_async(&mut self, ticket: Ticket) -> Later<()> {
+        let step = match self.steps.known(ticket) {
+            Ok(step) => step,
+            Err(error) => return at_once(Err(error)),
+        };
+        // The slot is another step's where the outputs were overwritten: they are not waited for then.
+        let mapping = self.steps.readable(step).ok().and_then(|slot| self.readbacks.mapping(slot)).cloned();
+        let done = self.done.clone();
+        Box::pin(self.context.clone().until("wait", move || {
+            step <= done.load(Ordering::Acquire) && mapping.as_ref().is_none_or(Mapping::is_answered)
+        }))
     }
 
     fn read(&mut self, ticket: Ticket, external: usize, bytes: &mut [u8]) -> Result<(), GpuError> {

@@ -31,7 +31,7 @@ impl Readbacks {
         let bytes = self.bytes;
         let Some(slot) = self.slots.get_mut(slot).filter(|_| bytes > 0) else { return Ok(None) };
         if let (Some(buffer), Some(_)) = (&slot.buffer, slot.mapping.take()) {
-            context.attempt(("the readback buffer", 0), || buffer.unmap())?;
+            context.attempt_often(("the readback buffer", 0), || buffer.unmap())?;
         }
         if slot.buffer.is_none() {
             slot.buffer = Some(create(context, "the readback buffer", (bytes, READBACK))?);
@@ -45,9 +45,14 @@ impl Readbacks {
         if let Some(slot) = self.slots.get_mut(slot)
             && let Some(buffer) = &slot.buffer
         {
-            let asked = || Mapping::start(buffer, buffer.size());
-            slot.mapping = context.attempt(("the readback buffer", 0), asked).ok();
+            let asked = || Mapping::start(context, buffer, buffer.size());
+            slot.mapping = context.attempt_often(("the readback buffer", 0), asked).ok();
         }
+    }
+
+    /// Where the outputs of a slot are on their way.
+    pub(super) fn mapping(&self, slot: usize) -> Option<&Mapping> {
+        self.slots.get(slot)?.mapping.as_ref()
     }
 
     /// Copies bytes of a slot whose step is done.

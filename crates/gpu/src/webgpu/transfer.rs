@@ -6,10 +6,11 @@
 use super::buffer::{READBACK, create};
 use super::context::{Context, lock};
 use crate::clock::Instant;
+use crate::device::{Later, at_once};
 use crate::error::GpuError;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use wgpu::MapMode;
+use wgpu::{MapMode, SubmissionIndex};
 
 /// How long the answer of a submission that is done may take to come.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -37,7 +38,7 @@ pub(super) fn upload(
     }
     for (number, chunk) in bytes.chunks(CHUNK).enumerate() {
         let at = offset + (number * CHUNK) as u64;
-        context.attempt(("an upload", chunk.len() as u64), || {
+        context.attempt_often(("an upload", chunk.len() as u64), || {
             context.queue.write_buffer(buffer, at, chunk);
             context.queue.submit([]);
         })?;
@@ -62,22 +63,62 @@ pub(super) fn download(
     if bytes.is_empty() {
         return Ok(());
     }
+    if cfg!(target_arch = "wasm32") {
+        return Err(GpuError::WouldBlock { what: "reading a buffer" });
+    }
     let size = bytes.len().min(CHUNK) as u64;
     let staging = create(context, "a download", (size, READBACK))?;
     for (number, chunk) in bytes.chunks_mut(CHUNK).enumerate() {
         let (at, length) = (offset + (number * CHUNK) as u64, chunk.len() as u64);
-        let submission = context.attempt(("a download", length), || {
-            let mut encoder =
-                context.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-            encoder.copy_buffer_to_buffer(buffer, at, &staging, 0, length);
-            context.queue.submit([encoder.finish()])
-        })?;
-        let mapping = Mapping::start(&staging, length);
+        let submission = copy(context, (buffer, at), (&staging, 0), length)?;
+        let mapping = Mapping::start(context, &staging, length);
         context.wait(Some(submission), None)?;
         mapping.copy(context, &staging, (0, chunk))?;
         staging.unmap();
     }
     Ok(())
+}
+
+/// Submits a copy of whole words from a place in a buffer to one in another; the ranges were checked.
+pub(super) fn copy(
+    context: &Context,
+    (from, start): (&wgpu::Buffer, u64),
+    (to, end): (&wgpu::Buffer, u64),
+    bytes: u64,
+) -> Result<SubmissionIndex, GpuError> {
+    context.attempt_often(("a copy", bytes), || {
+        let mut encoder = context.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        encoder.copy_buffer_to_buffer(from, start, to, end, bytes);
+        context.queue.submit([encoder.finish()])
+    })
+}
+
+/// Reads bytes of a buffer from an offset on, as they are now, without blocking; the range was checked.
+pub(super) fn download_async(
+    context: &Arc<Context>,
+    buffer: &wgpu::Buffer,
+    offset: u64,
+    bytes: usize,
+) -> Result<Later<Vec<u8>>, GpuError> {
+    if bytes == 0 {
+        return Ok(at_once(Ok(Vec::new())));
+    }
+    let first = offset % 4;
+    let length = (first + bytes as u64).next_multiple_of(4);
+    let staging = create(context, "a download", (length, READBACK))?;
+    copy(context, (buffer, offset - first), (&staging, 0), length)?;
+    let mapping = Mapping::start(context, &staging, length);
+    let context = context.clone();
+    Ok(Box::pin(async move {
+        let answered = mapping.clone();
+        context.clone().until("read", move || answered.is_answered()).await?;
+        let mut words = vec![0; length as usize];
+        mapping.copy(&context, &staging, (0, &mut words))?;
+        staging.unmap();
+        words.drain(..first as usize);
+        words.truncate(bytes);
+        Ok(words)
+    }))
 }
 
 /// A buffer on its way to be readable by the host.
@@ -86,11 +127,19 @@ pub(super) struct Mapping(Arc<Mutex<Option<bool>>>);
 
 impl Mapping {
     /// Asks for the first bytes of a buffer.
-    pub(super) fn start(buffer: &wgpu::Buffer, bytes: u64) -> Self {
+    pub(super) fn start(context: &Context, buffer: &wgpu::Buffer, bytes: u64) -> Self {
         let state = Arc::new(Mutex::new(None));
-        let told = state.clone();
-        buffer.slice(..bytes).map_async(MapMode::Read, move |result| *lock(&told) = Some(result.is_ok()));
+        let (told, ring) = (state.clone(), context.bell());
+        buffer.slice(..bytes).map_async(MapMode::Read, move |result| {
+            *lock(&told) = Some(result.is_ok());
+            ring();
+        });
         Mapping(state)
+    }
+
+    /// Whether it is readable, or was refused.
+    pub(super) fn is_answered(&self) -> bool {
+        lock(&self.0).is_some()
     }
 
     /// Copies bytes from an offset on to the host; the submission that wrote them is done.
@@ -104,7 +153,10 @@ impl Mapping {
         let start = Instant::now();
         while lock(&self.0).is_none() && !context.is_lost() {
             context.poll();
-            if cfg!(target_arch = "wasm32") || start.elapsed() > ANSWER {
+            if cfg!(target_arch = "wasm32") {
+                return Err(GpuError::WouldBlock { what: "reading outputs" });
+            }
+            if start.elapsed() > ANSWER {
                 break;
             }
             std::thread::yield_now();

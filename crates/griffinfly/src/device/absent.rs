@@ -12,7 +12,7 @@ pub(super) fn open() -> Result<Arc<dyn Device>, GpuError> {
     Err(GpuError::NoDevice { backend: module_path!().rsplit("::").next().unwrap_or("GPU"), reason })
 }
 
-pub(super) async fn open_later() -> Result<Arc<dyn Device>, GpuError> {
+pub(super) async fn open_async() -> Result<Arc<dyn Device>, GpuError> {
     open()
 }
 

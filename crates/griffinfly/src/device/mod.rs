@@ -98,8 +98,8 @@ impl Device {
     ///
     /// # Errors
     /// No WebGPU, no adapter, one below the default limits; built without the feature `webgpu`.
-    pub async fn webgpu_later() -> Result<Device, Error> {
-        Ok(Device::tuned(webgpu::open_later().await?))
+    pub async fn webgpu_async() -> Result<Device, Error> {
+        Ok(Device::tuned(webgpu::open_async().await?))
     }
 
     /// A device by choice.

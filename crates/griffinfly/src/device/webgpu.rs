@@ -9,7 +9,7 @@ pub(super) fn open() -> Result<Arc<dyn Device>, GpuError> {
     webgpu::open(&Selector::Best)
 }
 
-pub(super) async fn open_later() -> Result<Arc<dyn Device>, GpuError> {
+pub(super) async fn open_async() -> Result<Arc<dyn Device>, GpuError> {
     let device: Arc<dyn Device> = WebGpuDevice::open(&OpenOptions::default()).await?;
     Ok(device)
 }

@@ -12,6 +12,7 @@ mod resume;
 #[cfg(test)]
 mod tests;
 
+use crate::checkpoint::Source;
 use crate::definition::{LOSS, TrainingGraph};
 use crate::device::Device;
 use crate::error::Error;
@@ -134,6 +135,29 @@ impl Trainer {
         Ok(outputs)
     }
 
+    /// Runs one step and waits for its loss without blocking a browser; other devices may block the thread. Where the future is
+    /// dropped half-way, the step still counts.
+    ///
+    /// # Errors
+    /// As [`Trainer::step`], but for the timeout.
+    pub async fn step_async(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<f32, Error> {
+        let ticket = self.done_async(inputs).await?;
+        let loss = self.runner.scalar(ticket, self.loss).map_err(|e| self.undone(e))?;
+        self.pending.clear();
+        Ok(loss)
+    }
+
+    /// Runs one step and waits for all its outputs without blocking a browser; see [`Trainer::step_async`].
+    ///
+    /// # Errors
+    /// As [`Trainer::step`], but for the timeout.
+    pub async fn step_outputs_async(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<Outputs, Error> {
+        let ticket = self.done_async(inputs).await?;
+        let outputs = self.runner.outputs(ticket).map_err(|e| self.undone(e))?;
+        self.pending.clear();
+        Ok(outputs)
+    }
+
     /// Queues one step. Where as many steps are in flight as the device takes, waits for the oldest and gives its loss.
     ///
     /// # Errors
@@ -143,6 +167,26 @@ impl Trainer {
         self.settle(self.runner.in_flight() - 1)?;
         self.enqueue(&inputs)?;
         Ok(self.losses.pop_front())
+    }
+
+    /// The same without blocking a browser; other devices may block the thread.
+    ///
+    /// # Errors
+    /// As [`Trainer::submit`], but for the timeout.
+    pub async fn submit_async(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<Option<f32>, Error> {
+        let inputs = self.runner.check(inputs)?;
+        self.settle_async(self.runner.in_flight() - 1).await?;
+        self.enqueue(&inputs)?;
+        Ok(self.losses.pop_front())
+    }
+
+    /// As [`Trainer::finish`] without blocking a browser.
+    ///
+    /// # Errors
+    /// Device lost.
+    pub async fn finish_async(&mut self) -> Result<Vec<f32>, Error> {
+        self.settle_async(0).await?;
+        Ok(self.losses.drain(..).collect())
     }
 
     /// Waits for all steps in flight and gives the losses not handed out yet, oldest first.
@@ -204,7 +248,23 @@ impl Trainer {
     /// # Errors
     /// An unreadable or invalid file; everything that does not fit; device lost.
     pub fn load(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
-        self.read_checkpoint(path.as_ref())
+        self.read_checkpoint(Source::Path(path.as_ref()))
+    }
+
+    /// The bytes of the file that [`Trainer::save`] would write, without blocking a browser.
+    ///
+    /// # Errors
+    /// Device lost; an id computed by a step in flight that is out of range, as for [`Trainer::step`].
+    pub async fn to_bytes_async(&mut self) -> Result<Vec<u8>, Error> {
+        self.checkpoint_async().await
+    }
+
+    /// As [`Trainer::load`] with the bytes of a single file; `name` is what errors call it.
+    ///
+    /// # Errors
+    /// As [`Trainer::load`].
+    pub fn load_bytes(&mut self, bytes: &[u8], name: &str) -> Result<(), Error> {
+        self.read_checkpoint(Source::Bytes(bytes, name))
     }
 
     /// Sets the learning rate of the steps submitted from now on.
@@ -309,6 +369,25 @@ impl Trainer {
             let loss = self.runner.scalar(ticket, self.loss).map_err(|e| self.undone(e))?;
             self.pending.pop_front();
             self.losses.push_back(loss);
+        }
+        Ok(())
+    }
+
+    /// Submits a step and waits until it is done, without blocking a browser.
+    async fn done_async(&mut self, inputs: &[(&str, Input<'_>)]) -> Result<Ticket, Error> {
+        let inputs = self.runner.check(inputs)?;
+        self.settle_async(0).await?;
+        let ticket = self.enqueue(&inputs)?;
+        self.runner.done(ticket).await?;
+        Ok(ticket)
+    }
+
+    /// As [`Trainer::settle`], without blocking a browser.
+    async fn settle_async(&mut self, in_flight: usize) -> Result<(), Error> {
+        while self.pending.len() > in_flight {
+            let Some(ticket) = self.pending.front().copied() else { break };
+            self.runner.done(ticket).await?;
+            self.settle(self.pending.len() - 1)?;
         }
         Ok(())
     }

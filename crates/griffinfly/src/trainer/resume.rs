@@ -1,8 +1,9 @@
 //! Checkpoints of trainers: parameters, optimizer state, and where the training is.
 
 use super::Trainer;
-use crate::checkpoint::{self, CheckpointFault, Loading};
+use crate::checkpoint::{self, CheckpointFault, Contents, Loading, Source};
 use crate::error::Error;
+use crate::tensors::Tensors;
 use griffinfly_ir::optimizer::Optimizer;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,20 +16,35 @@ const OPTIMIZER: &str = "griffinfly.optimizer";
 
 impl Trainer {
     pub(super) fn write_checkpoint(&self, path: &Path) -> Result<(), Error> {
-        let (weights, state) = (self.weights().tensors(), self.runner.state());
         self.weights().check_set()?;
         self.runner.check_ids()?;
-        let mut metadata = checkpoint::metadata(&[state]);
+        Contents::read(&self.sets(), self.metadata()?)?.write(path)
+    }
+
+    pub(super) async fn checkpoint_async(&mut self) -> Result<Vec<u8>, Error> {
+        self.weights().check_set()?;
+        // Steps that are done have had their ids checked.
+        self.settle_async(0).await?;
+        Contents::read_async(&self.sets(), self.metadata()?).await?.to_bytes()
+    }
+
+    /// What a checkpoint holds.
+    fn sets(&self) -> [&Tensors; 2] {
+        [self.weights().tensors(), self.runner.state()]
+    }
+
+    fn metadata(&self) -> Result<BTreeMap<String, String>, Error> {
+        let mut metadata = checkpoint::metadata(&[self.runner.state()]);
         metadata.insert(STEP.into(), self.step.to_string());
         metadata.insert(SEED.into(), self.seed.to_string());
         metadata.insert(LEARNING_RATE.into(), format!("{:?}", self.learning_rate));
         metadata.insert(OPTIMIZER.into(), encode(&self.optimizer)?);
-        checkpoint::write(path, &[weights, state], &metadata)
+        Ok(metadata)
     }
 
-    pub(super) fn read_checkpoint(&mut self, path: &Path) -> Result<(), Error> {
-        let sets = [self.weights().tensors(), self.runner.state()];
-        let loading = Loading { path, sets: &sets, other_state: false };
+    pub(super) fn read_checkpoint(&mut self, source: Source<'_>) -> Result<(), Error> {
+        let sets = self.sets();
+        let loading = Loading { source, sets: &sets, other_state: false };
         let mut position = None;
         let loaded = loading.read_with(|metadata| match read_position(metadata, &self.optimizer) {
             Ok(found) => {

@@ -14,7 +14,7 @@
 mod averages;
 mod init;
 
-use crate::checkpoint::{self, Loading};
+use crate::checkpoint::{self, Contents, Loading, Source};
 use crate::device::Device;
 use crate::error::Error;
 use crate::tensors::{Entry, Tensors};
@@ -138,8 +138,20 @@ impl Weights {
     /// # Errors
     /// An unreadable or invalid file; all names, dtypes and shapes that do not fit; device lost.
     pub fn load(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.load_from(Source::Path(path.as_ref()))
+    }
+
+    /// The same with the bytes of a single file; `name` is what errors call it.
+    ///
+    /// # Errors
+    /// As [`Weights::load`].
+    pub fn load_bytes(&self, bytes: &[u8], name: &str) -> Result<(), Error> {
+        self.load_from(Source::Bytes(bytes, name))
+    }
+
+    fn load_from(&self, source: Source<'_>) -> Result<(), Error> {
         let sets = [&self.0.tensors, &*self.0.averages];
-        let loaded = Loading { path: path.as_ref(), sets: &sets, other_state: true }.read()?;
+        let loaded = Loading { source, sets: &sets, other_state: true }.read()?;
         checkpoint::apply(&sets, &loaded)?;
         self.all_set();
         if !self.0.averages.entries().is_empty() {
@@ -153,14 +165,31 @@ impl Weights {
     /// # Errors
     /// Parameters without a value, an unwritable path, a full disk, device lost.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let averages = self.current_averages()?;
+        let metadata = checkpoint::metadata(&[averages]);
+        Contents::read(&[&self.0.tensors, averages], metadata)?.write(path.as_ref())
+    }
+
+    /// The bytes of the file that [`Weights::save`] would write, without blocking a browser.
+    ///
+    /// # Errors
+    /// Parameters without a value, device lost.
+    pub async fn to_bytes_async(&self) -> Result<Vec<u8>, Error> {
+        let averages = self.current_averages()?;
+        let metadata = checkpoint::metadata(&[averages]);
+        Contents::read_async(&[&self.0.tensors, averages], metadata).await?.to_bytes()
+    }
+
+    /// The running averages that go with the parameters, which all have a value.
+    fn current_averages(&self) -> Result<&Tensors, Error> {
         self.check_set()?;
-        let averages = &*self.0.averages;
+        let averages = &self.0.averages;
         if let Some(ModelState { tensors, .. }) =
-            self.model_state().filter(|s| !Arc::ptr_eq(&s.tensors, &self.0.averages))
+            self.model_state().filter(|s| !Arc::ptr_eq(&s.tensors, averages))
         {
             averages.copy_from(&tensors, |_| true)?;
         }
-        checkpoint::write(path.as_ref(), &[&self.0.tensors, averages], &checkpoint::metadata(&[averages]))
+        Ok(averages)
     }
 
     /// The parameter set in order.

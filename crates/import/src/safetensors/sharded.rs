@@ -45,9 +45,15 @@ pub fn read_all(path: &Path) -> Result<Shards, ImportError> {
     if path.extension().is_some_and(|extension| extension == "json") {
         return read_index(&path);
     }
-    let file = read(&path)?;
-    let index = file.names().map(|name| (name.to_owned(), 0)).collect();
-    Ok(Shards { files: vec![file], index })
+    Ok(read(&path)?.into())
+}
+
+impl From<File> for Shards {
+    /// A file alone.
+    fn from(file: File) -> Shards {
+        let index = file.names().map(|name| (name.to_owned(), 0)).collect();
+        Shards { files: vec![file], index }
+    }
 }
 
 fn read_index(path: &Path) -> Result<Shards, ImportError> {

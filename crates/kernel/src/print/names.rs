@@ -94,7 +94,14 @@ pub(super) fn literal(literal: Literal) -> String {
         Literal::F32(bits) => {
             let value = f32::from_bits(bits);
             let plain = value.is_finite() && bits != 0x8000_0000;
-            if plain { format!("{value:?}f") } else { format!("bitcast<f32>({bits:#010x}u)") }
+            if value.abs() == f32::MAX {
+                // Its shortest decimal form is above it, which browsers refuse.
+                format!("{:?}f", f64::from(value))
+            } else if plain {
+                format!("{value:?}f")
+            } else {
+                format!("bitcast<f32>({bits:#010x}u)")
+            }
         }
         // The positive part of the smallest integer is not a literal.
         Literal::I32(i32::MIN) => "bitcast<i32>(0x80000000u)".to_owned(),

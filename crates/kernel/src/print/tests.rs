@@ -209,7 +209,7 @@ fn special_constants_survive() {
     let b = Builder::new("constants", [1, 1, 1]);
     let (f, i, u) =
         (b.read_write("f", Type::F32), b.read_write("i", Type::I32), b.read_write("u", Type::U32));
-    for value in [f32::INFINITY, f32::NAN, -0.0, f32::MAX, f32::MIN_POSITIVE, 1e-45, 0.1, -1.5e-7] {
+    for value in [f32::INFINITY, f32::NAN, -0.0, f32::MAX, f32::MIN, f32::MIN_POSITIVE, 1e-45, 0.1, -1.5e-7] {
         f.store(0, value);
     }
     for value in [i32::MIN, i32::MAX, -1] {
@@ -219,6 +219,10 @@ fn special_constants_survive() {
     let text = text(b);
     for expected in ["bitcast<f32>(0x7f800000u)", "bitcast<f32>(0x80000000u)", "0.1f", "-1.5e-7f", "-1i"] {
         assert!(text.contains(expected), "{expected} not in\n{text}");
+    }
+    // No more than the largest number, in decimal too.
+    for extreme in ["= 3.4028234663852886e38f", "= -3.4028234663852886e38f"] {
+        assert!(text.contains(extreme), "{extreme} not in\n{text}");
     }
 }
 

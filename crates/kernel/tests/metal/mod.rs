@@ -241,3 +241,24 @@ fn golden_texts_of_every_kind_of_kernel() {
     let stray: Vec<String> = found.filter(|file| !files.contains(file)).collect();
     assert_eq!(stray, Vec::<String>::new(), "kinds of kernels that are no more");
 }
+
+/// Writes the WGSL of every kernel where `GRIFFINFLY_WGSL_OUT` names a folder, for browsers to compile: by this target, and by the
+/// smallest one.
+#[test]
+fn texts_for_browsers() {
+    let Some(folder) = std::env::var_os("GRIFFINFLY_WGSL_OUT") else { return };
+    let least = Target::minimal_webgpu();
+    let smallest =
+        realised().iter().enumerate().flat_map(|(number, one)| realisations((number, &one.l), &least));
+    let smallest: Vec<Instance> = smallest.flat_map(|made| made.dispatches).collect();
+    let mut texts = BTreeMap::new();
+    for instance in all().iter().map(|(instance, _)| instance).chain(&smallest) {
+        let parameters = ParameterBlock::Uniform { binding: instance.kernel.bindings.len() as u32 };
+        texts.insert(print::wgsl(&instance.kernel, &PrintOptions { parameters }), &instance.name);
+    }
+    for (number, (text, name)) in texts.iter().enumerate() {
+        let file = Path::new(&folder).join(format!("{number}.wgsl"));
+        std::fs::write(file, format!("// {name}\n{text}")).unwrap();
+    }
+    assert!(texts.len() > 300, "{} kernels", texts.len());
+}
