@@ -10,19 +10,15 @@ use std::process::Command;
 use crate::report::{Failure, Outcome, Report};
 use crate::{apt, cargo, workspace};
 
-const TARGETS: [&str; 5] = [
-    "aarch64-apple-darwin",
-    "aarch64-apple-ios",
-    "aarch64-linux-android",
-    "x86_64-pc-windows-gnu",
-    "wasm32-unknown-unknown",
-];
+/// Browsers are not among them: `web` builds for them.
+const TARGETS: [&str; 4] =
+    ["aarch64-apple-darwin", "aarch64-apple-ios", "aarch64-linux-android", "x86_64-pc-windows-gnu"];
 
 /// Debian's compiler, cargo and source of the standard library, newer than its others, and a tool that the library for Windows
 /// is made with.
 const PACKAGES: [&str; 4] = ["rustc-web", "cargo-web", "rust-web-src", "binutils-mingw-w64-x86-64"];
 /// What they install.
-const FILES: [&str; 4] = [
+pub(crate) const FILES: [&str; 4] = [
     "/usr/bin/rustc",
     "/usr/bin/cargo",
     "/usr/lib/rustlib/src/rust/library/std/Cargo.toml",
@@ -42,7 +38,7 @@ pub(crate) fn run(report: &mut Report, may_install: bool) {
 }
 
 /// Installs Debian's compiler where that is possible; elsewhere nothing.
-fn set_up() -> Result<Outcome, Failure> {
+pub(crate) fn set_up() -> Result<Outcome, Failure> {
     if has_source() {
         return Ok(Outcome::Passed(String::new()));
     }
@@ -58,7 +54,7 @@ fn set_up() -> Result<Outcome, Failure> {
 }
 
 /// Whether all of it is there and new enough for this repository.
-fn has_source() -> bool {
+pub(crate) fn has_source() -> bool {
     let version = || Command::new(FILES[0]).arg("--version").output().ok();
     FILES.iter().all(|file| Path::new(file).exists())
         && version().is_some_and(|output| {
@@ -72,10 +68,7 @@ fn minor(version: &str) -> u32 {
 }
 
 fn check(sysroot: &Path, target: &str, has_source: bool) -> Result<Outcome, Failure> {
-    // A browser gets the library alone.
-    let what: &[&str] = if target.starts_with("wasm") { &["-p", "griffinfly"] } else { &["--workspace"] };
-    let arguments =
-        [&["check"], what, &["--lib", "--features", "griffinfly/webgpu", "--target", target]].concat();
+    let arguments = ["check", "--workspace", "--lib", "--features", "griffinfly/webgpu", "--target", target];
     if has_library(sysroot, target) {
         return cargo::run(&arguments, &[]);
     }
@@ -111,7 +104,7 @@ fn check_from_source(arguments: &[&str]) -> Result<Outcome, Failure> {
 }
 
 /// The directory of the compiler that cargo uses in this repository.
-fn sysroot() -> Result<PathBuf, Failure> {
+pub(crate) fn sysroot() -> Result<PathBuf, Failure> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(rustc).args(["--print", "sysroot"]).current_dir(workspace::root()).output();
     let output = output.map_err(|error| format!("cannot start rustc: {error}"))?;
@@ -122,7 +115,7 @@ fn sysroot() -> Result<PathBuf, Failure> {
 }
 
 /// Whether the compiler has the standard library of a target.
-fn has_library(sysroot: &Path, target: &str) -> bool {
+pub(crate) fn has_library(sysroot: &Path, target: &str) -> bool {
     let directory = sysroot.join("lib/rustlib").join(target).join("lib");
     let is_std = |name: String| name.starts_with("libstd-");
     std::fs::read_dir(directory).is_ok_and(|mut entries| {

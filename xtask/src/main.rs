@@ -16,6 +16,7 @@ mod report;
 mod source;
 mod test;
 mod tidy;
+mod web;
 mod workspace;
 
 use std::process::ExitCode;
@@ -32,7 +33,9 @@ usage: cargo xtask VERB
   bless                          run the golden tests so that they rewrite their files
   loc                            library code per crate against the size budget
   new-op FAMILY NAME             begin an operation: writes its file, says where to register it
-  cross [--no-install]           type-check the libraries for macOS, iOS, Android, Windows, browsers";
+  cross [--no-install]           type-check the libraries for macOS, iOS, Android, Windows
+  web [serve [PORT] | test]      build the page for browsers; offer it at localhost; visit it with Chromium
+                                 --no-install, last: install nothing";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -55,6 +58,16 @@ fn main() -> ExitCode {
         }),
         ["cross"] => cross::run(&mut report, true),
         ["cross", "--no-install"] => cross::run(&mut report, false),
+        ["web", words @ ..] => {
+            let (words, may_install) = match words {
+                [words @ .., "--no-install"] => (words, false),
+                words => (words, true),
+            };
+            match web::Verb::parse(words) {
+                Ok(verb) => web::run(&mut report, verb, may_install),
+                Err(problem) => return usage(&problem),
+            }
+        }
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
