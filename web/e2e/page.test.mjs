@@ -127,7 +127,7 @@ test('trains, reads drawings, learns a hand, saves, loads, and says the same', {
     await draw(again, DIGITS[7]);
     assert.deepEqual(await probabilities(again), before);
 
-    const numbers = { interactive_ms: interactive, step_ms: milliseconds, accuracy: practised, trained_accuracy: accuracy };
+    const numbers = { interactive_ms: interactive, step_ms: milliseconds, trained_accuracy: accuracy, test_accuracy: practised };
     writeFileSync(join(OUT, 'numbers.json'), JSON.stringify(numbers, null, 2));
     console.log(JSON.stringify(numbers));
     if (process.env.GRIFFINFLY_SPEED === '1') {

@@ -100,7 +100,7 @@ fn visits() -> Result<Outcome, Failure> {
 /// The CPU reads the file that the tab saved, and classifies as many images correctly.
 fn read_back() -> Result<Outcome, Failure> {
     let file = left().join("digits.safetensors");
-    let again = number(&demo(&["--load", &file.to_string_lossy()])?, "accuracy").ok_or("no accuracy")?;
+    let again = number(&demo(&["--load", &file.to_string_lossy()])?, "test_accuracy").ok_or("no accuracy")?;
     let in_tab = accuracy(&left().join("numbers.json"))?;
     if (again - in_tab).abs() > 1e-5 {
         return Err(format!("{again} of the test images on the CPU, {in_tab} in the tab"));
@@ -111,7 +111,7 @@ fn read_back() -> Result<Outcome, Failure> {
 fn accuracy(report: &Path) -> Result<f64, Failure> {
     let text = std::fs::read_to_string(report)
         .map_err(|error| format!("cannot read {}: {error}", report.display()))?;
-    number(&text, "accuracy").ok_or_else(|| format!("{} has no accuracy", report.display()))
+    number(&text, "test_accuracy").ok_or_else(|| format!("{} has no test_accuracy", report.display()))
 }
 
 /// The number of a field in JSON.
@@ -127,10 +127,10 @@ mod tests_of_reading {
 
     #[test]
     fn numbers_are_found_by_name() {
-        let json = r#"{"test_accuracy": 1, "accuracy": 0.975,"steps":440}"#;
-        assert_eq!(number(json, "accuracy"), Some(0.975));
+        let json = r#"{"trained_accuracy": 1, "test_accuracy": 0.975,"steps":440}"#;
+        assert_eq!(number(json, "test_accuracy"), Some(0.975));
         assert_eq!(number(json, "steps"), Some(440.0));
         assert_eq!(number(json, "loss"), None);
-        assert_eq!(number(r#"{"accuracy": "none"}"#, "accuracy"), None);
+        assert_eq!(number(r#"{"test_accuracy": "none"}"#, "test_accuracy"), None);
     }
 }

@@ -1,6 +1,6 @@
 //! What only the WebGPU device has: limits to choose, the application's own device and buffers, loss at any time.
 
-use crate::device_executing::{LONG, accumulating, adding, bind, to_bytes, to_floats};
+use crate::device_executing::{LONG, accumulating, adding, awaited, bind, to_bytes, to_floats};
 use crate::under_test::{Wanted, wanted};
 use griffinfly_gpu::webgpu::{OpenOptions, WebGpuDevice, enumerate, open_with, wgpu};
 use griffinfly_gpu::{Device, GpuError, Sections, Selector};
@@ -117,6 +117,7 @@ fn a_lost_device_stays_lost() {
     let mut executor = device.instantiate(Arc::new(made.program.clone()), &bound).unwrap();
     let ticket = executor.submit(Sections::ALL).unwrap();
     executor.wait(ticket, LONG).unwrap();
+    let reading = device.read_async(&bound[0].1, 0, 4);
     device.below().0.destroy();
     let is_lost = |error: GpuError| matches!(error, GpuError::DeviceLost { .. });
     let refused = executor.submit(Sections::ALL);
@@ -124,6 +125,10 @@ fn a_lost_device_stays_lost() {
     assert!(executor.read(ticket, made.result, &mut [0; 4]).is_err_and(is_lost));
     assert!(executor.write(made.x, &[0; 256]).is_err_and(is_lost));
     assert!(executor.wait(ticket, LONG).is_err_and(is_lost));
+    // What is awaited ends too.
+    assert!(awaited(executor.wait_async(ticket)).is_err_and(is_lost));
+    assert!(awaited(reading).is_err_and(is_lost));
+    assert!(awaited(device.read_async(&bound[0].1, 0, 4)).is_err_and(is_lost));
     assert!(executor.is_done(ticket).is_err_and(is_lost));
     assert!(executor.profile(Sections::ALL).is_err_and(is_lost));
     assert!(device.buffer(16).err().is_some_and(is_lost));

@@ -1,10 +1,12 @@
 //! What every device with kernels does, on hand-built programs with hand-written kernels.
 
+mod awaiting;
 mod programs;
 mod refusals;
 mod ring;
 mod running;
 
+pub(crate) use awaiting::awaited;
 pub(crate) use programs::{Adding, accumulating, adding};
 
 use crate::under_test::with_kernels;

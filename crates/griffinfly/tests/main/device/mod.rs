@@ -3,6 +3,7 @@
 
 mod agreement;
 mod architectures;
+mod awaiting;
 mod curves;
 mod fast;
 mod faults;
