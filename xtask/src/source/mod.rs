@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The kinds of files that are read.
-const KINDS: [&str; 8] = ["rs", "md", "toml", "sh", "py", "yml", "yaml", "wgsl"];
+const KINDS: [&str; 12] = ["rs", "md", "toml", "sh", "py", "yml", "yaml", "wgsl", "js", "mjs", "html", "css"];
 
 /// Hidden directories that belong to the repository.
 const HIDDEN: [&str; 2] = [".ci", ".cargo"];
@@ -88,7 +88,9 @@ fn walk(directory: &Path, paths: &mut Vec<PathBuf>) -> Result<(), String> {
         let entry = entry.map_err(wrong)?;
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
         let kind = entry.file_type().map_err(wrong)?;
-        if name.starts_with('.') && !HIDDEN.contains(&name.as_str()) {
+        let is_hidden = name.starts_with('.') && !HIDDEN.contains(&name.as_str());
+        // What npm installs is not ours.
+        if is_hidden || name == "node_modules" {
             continue;
         }
         if kind.is_dir() {

@@ -5,7 +5,7 @@ use super::rust::lines_with;
 use crate::source::{Source, line_of};
 
 /// Each manifest with the crates of the workspace that it may name.
-const ALLOWED: [(&str, &[&str]); 9] = [
+const ALLOWED: [(&str, &[&str]); 11] = [
     ("crates/ir", &[]),
     ("crates/kernel", &["ir"]),
     ("crates/compile", &["ir", "kernel"]),
@@ -14,6 +14,8 @@ const ALLOWED: [(&str, &[&str]); 9] = [
     ("crates/griffinfly", &["ir", "kernel", "compile", "gpu", "import"]),
     ("crates/cli", &["griffinfly"]),
     ("bench", &["griffinfly"]),
+    ("web", &["griffinfly"]),
+    ("web/bindgen", &[]),
     ("xtask", &[]),
 ];
 

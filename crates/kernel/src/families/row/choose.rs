@@ -57,13 +57,13 @@ impl Sizes {
     }
 }
 
-fn sizes(row: &Row, target: &Target) -> Sizes {
+fn sizes(row: &Row, target: &Target, workgroup: u32) -> Sizes {
     let largest = target.max_invocations.min(target.max_workgroup_size[0]).max(1);
     Sizes {
         rows: row.rows.iter().product::<usize>() as u32,
         width: row.cols.iter().product::<usize>() as u32,
         // A power of two, for the tree.
-        workgroup: 1 << if target.is_hardware { WORKGROUP } else { SOFTWARE }.min(largest).ilog2(),
+        workgroup: 1 << workgroup.min(largest).ilog2(),
         largest,
         passes: row.phases.len() as u32 + u32::from(!row.col_stores.is_empty()),
         most_turns: target.max_iterations,
@@ -72,7 +72,7 @@ fn sizes(row: &Row, target: &Target) -> Sizes {
 
 /// The shape that sizes and target suggest.
 pub(super) fn shape(l: &Loop, row: &Row, target: &Target) -> Shape {
-    let s = sizes(row, target);
+    let s = sizes(row, target, if target.is_hardware { WORKGROUP } else { SOFTWARE });
     if s.width <= SHORT || (l.archetype() == Archetype::Window && s.allows_whole(1)) {
         return serial(l, row, &s);
     }
@@ -90,14 +90,14 @@ pub(super) fn shape(l: &Loop, row: &Row, target: &Target) -> Shape {
     on_chip(l, row, &s, rows_fast).unwrap_or_else(|| tiled(&s, rows_fast, RowRealisation::Streaming))
 }
 
-/// The shape of a realisation that a caller asked for.
+/// The shape of a realisation that a caller asked for, with the workgroups of hardware whatever the device.
 pub(super) fn forced(
     l: &Loop,
     row: &Row,
     target: &Target,
     realisation: RowRealisation,
 ) -> Result<Shape, KernelError> {
-    let s = sizes(row, target);
+    let s = sizes(row, target, WORKGROUP);
     let rows_fast = rows_are_adjacent(l, row);
     Ok(match realisation {
         RowRealisation::Serial => serial(l, row, &s),
