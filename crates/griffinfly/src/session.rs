@@ -90,7 +90,7 @@ impl Session {
         self.outputs(ticket)
     }
 
-    /// The same without blocking a browser; other devices may block the thread. Where the future is dropped half-way, the step is
+    /// The same without blocking a browser; other devices may block the thread. Where the future is dropped half-way, the step may
     /// still run.
     ///
     /// # Errors

@@ -136,7 +136,7 @@ impl Trainer {
     }
 
     /// Runs one step and waits for its loss without blocking a browser; other devices may block the thread. Where the future is
-    /// dropped half-way, the step still counts.
+    /// dropped half-way, [`Trainer::steps`] tells whether the step was submitted, and so counts.
     ///
     /// # Errors
     /// As [`Trainer::step`], but for the timeout.

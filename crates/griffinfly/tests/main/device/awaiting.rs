@@ -31,7 +31,8 @@ fn awaited_training_is_the_same_training() {
     for _ in 0..5 {
         losses.extend(awaited(awaiting.submit_async(&batch())).unwrap());
     }
-    // A step that nobody waits for counts like any other.
+    losses.extend(awaited(awaiting.finish_async()).unwrap());
+    // A step that was submitted counts, whether or not somebody waits for it.
     let mut context = Context::from_waker(Waker::noop());
     let _ = pin!(awaiting.step_async(&batch())).poll(&mut context);
     losses.extend(awaited(awaiting.finish_async()).unwrap());
