@@ -141,9 +141,16 @@ precise; it is judged by the strict gates, and PyTorch's are named as such. What
 
 /// The metric, one table per contract.
 fn portability(platforms: &[Platform]) -> String {
+    // One device may be there through two backends.
+    let is_twice = |name: &str| platforms.iter().filter(|p| p.name == name).count() > 1;
+    let labels: Vec<String> =
+        platforms.iter().map(|p| if is_twice(&p.name) { p.text() } else { p.name.clone() }).collect();
     let table = |contract: Precision| {
-        let comparisons: Vec<(&str, Comparison<'_>)> =
-            platforms.iter().filter_map(|p| Some((p.name.as_str(), p.comparison(contract)?))).collect();
+        let comparisons: Vec<(&str, Comparison<'_>)> = labels
+            .iter()
+            .zip(platforms)
+            .filter_map(|(l, p)| Some((l.as_str(), p.comparison(contract)?)))
+            .collect();
         portability::table(&format!("Performance portability, {}", contract.text()), &comparisons)
     };
     CONTRACTS.map(table).concat()

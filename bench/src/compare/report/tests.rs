@@ -14,26 +14,21 @@ fn kept(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("results/h200").join(name)
 }
 
-/// A page is of one revision: what was not measured again since stands on one of its own.
 #[test]
-fn the_pages_are_those_of_the_records() {
-    let results = ["smolvla", "unet", "resnet50", "whisper", "unet-fast", "resnet50-fast", "whisper-fast"];
-    let earlier: [&str; 1] = ["earlier/smollm2"];
-    for (page, results, plans) in [
-        ("results", results.as_slice(), vec![]),
-        ("earlier-results", &earlier, vec![kept("earlier/plan.json")]),
-    ] {
-        let files: Vec<PathBuf> = results.iter().map(|name| kept(&format!("{name}.json"))).collect();
-        let book = Book::read(&texts(&files).unwrap(), &texts(&plans).unwrap(), &[]).unwrap();
-        let made = super::page(&book);
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(page);
-        for (name, text) in [("README.md", made.text), (CHART, made.chart.unwrap())] {
-            let was = std::fs::read_to_string(folder.join(name)).unwrap();
-            assert!(
-                text == was,
-                "{page} {name} is not that of the records: see the command in bench/README.md"
-            );
-        }
+fn the_page_is_that_of_the_records() {
+    let workloads = ["smollm2", "smolvla", "unet", "resnet50", "whisper"];
+    let file = |workload: &str, kind: &str| kept(&format!("{workload}{kind}.json"));
+    let files: Vec<PathBuf> =
+        ["", "-fast", "-webgpu"].iter().flat_map(|kind| workloads.map(|w| file(w, kind))).collect();
+    let mut all: Vec<PathBuf> = std::fs::read_dir(kept("")).unwrap().flatten().map(|e| e.path()).collect();
+    all.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    assert_eq!(all.len(), files.len(), "records that the page does not show");
+    let book = Book::read(&texts(&files).unwrap(), &[], &[]).unwrap();
+    let made = page(&book);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/results");
+    for (name, text) in [("README.md", made.text), (CHART, made.chart.unwrap())] {
+        let was = std::fs::read_to_string(folder.join(name)).unwrap();
+        assert!(text == was, "{name} is not that of the records: see the command in bench/README.md");
     }
 }
 
@@ -241,8 +236,8 @@ fn records_that_do_not_go_together_are_refused() {
 
 #[test]
 fn what_is_no_comparison_is_refused() {
-    let said = refused(of(&texts(&[kept("earlier/plan.json")]).unwrap()));
-    assert!(said.contains("plan.json: is a record of griffinfly strict without verdicts"), "{said}");
+    let said = refused(of(&texts(&[kept("backends/vulkan.json")]).unwrap()));
+    assert!(said.contains("vulkan.json: is a record of griffinfly strict without verdicts"), "{said}");
     let said = refused(of(&[text("f.json", &fast()), text("other.json", &other_card())]));
     assert_eq!(said, "f.json: is of Card A, of which there is no comparison");
     assert!(refused(of(&[micro("[]")])).starts_with("micro.json is no record of results: "));
