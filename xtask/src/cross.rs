@@ -1,4 +1,4 @@
-//! Type-checks the libraries for the systems they are meant for and the tests do not run on.
+//! Type-checks libraries and commands for the systems they are meant for and the tests do not run on.
 //!
 //! Nothing is linked or run, so only the target's standard library is needed: as rustup installs it, else made on the spot from its
 //! source with the compiler that Debian packages for browsers. A target for which neither is there is told as not checked, with how
@@ -68,7 +68,7 @@ fn minor(version: &str) -> u32 {
 }
 
 fn check(sysroot: &Path, target: &str, has_source: bool) -> Result<Outcome, Failure> {
-    let arguments = ["check", "--workspace", "--lib", "--features", "griffinfly/webgpu", "--target", target];
+    let arguments = ["check", "--workspace", "--features", "griffinfly/webgpu", "--target", target];
     if has_library(sysroot, target) {
         return cargo::run(&arguments, &[]);
     }

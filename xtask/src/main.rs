@@ -33,7 +33,7 @@ usage: cargo xtask VERB
   bless                          run the golden tests so that they rewrite their files
   loc                            library code per crate against the size budget
   new-op FAMILY NAME             begin an operation: writes its file, says where to register it
-  cross [--no-install]           type-check the libraries for macOS, iOS, Android, Windows
+  cross [--no-install]           type-check libraries and commands for macOS, iOS, Android, Windows
   web [serve [PORT] | test]      build the page for browsers; offer it at localhost; visit it with Chromium
                                  --no-install, last: install nothing";
 
