@@ -16,7 +16,8 @@ const $ = (id) => document.getElementById(id);
 const engine = new Engine();
 const curve = new Curve($('curve'));
 let isTraining = false;
-let stops = Promise.resolve();
+/** The visitor's last action: the next one waits for it. */
+let last = Promise.resolve();
 /** The image of what is drawn, and what it was said to be. */
 let drawn = null;
 let keeps = true;
@@ -31,8 +32,12 @@ async function attempt(action) {
   try {
     return await action();
   } catch (error) {
-    if (error.name === 'Interrupted') await replaced(error);
-    else say(sentence(error.message), true);
+    try {
+      if (error.name !== 'Interrupted') throw error;
+      await replaced(error);
+    } catch (final) {
+      say(sentence(final.message), true);
+    }
     return undefined;
   } finally {
     await refresh();
@@ -100,10 +105,24 @@ async function showAccuracy() {
   $('accuracy').dataset.value = accuracy;
 }
 
+/** Trains until it is done or stopped. */
 async function train() {
+  try {
+    await steps();
+  } finally {
+    isTraining = false;
+  }
+  await keep();
+  await showAccuracy();
+  await classify();
+  const { steps: made } = await engine.state();
+  say(made >= engine.about.stepsInAll ? `Trained. Draw a digit! ${whereItRuns()}` : `Paused at step ${made}.`);
+}
+
+async function steps() {
   const times = [];
   let kept = 0;
-  say('Training…');
+  if (isTraining) say('Training…');
   while (isTraining) {
     const start = performance.now();
     let losses;
@@ -123,26 +142,19 @@ async function train() {
     $('time').dataset.value = median;
     kept += losses.length;
     await refresh();
-    const { steps } = await engine.state();
-    if (steps >= engine.about.stepsInAll) break;
+    const { steps: made } = await engine.state();
+    if (made >= engine.about.stepsInAll) return;
     if (kept >= KEEP) {
       kept = 0;
       await keep();
       await showAccuracy();
     }
   }
+/** Does something with the model after what was begun before; a training stops for it. */
+function act(action) {
   isTraining = false;
-  await keep();
-  await showAccuracy();
-  await classify();
-  const { steps } = await engine.state();
-  say(steps >= engine.about.stepsInAll ? `Trained. Draw a digit! ${whereItRuns()}` : `Paused at step ${steps}.`);
-}
-
-/** Stops the training, if there is one, and waits for it. */
-async function pause() {
-  isTraining = false;
-  await stops;
+  last = last.then(() => attempt(action));
+  return last;
 }
 
 /** Says what is drawn, and marks the answer with the drawing it is of. */
@@ -191,11 +203,11 @@ async function answer() {
 }
 
 async function teach(digit) {
-  if (drawn === null) return;
-  await pause();
-  await attempt(async () => {
+  const image = drawn;
+  if (image === null) return;
+  await act(async () => {
     say('Practising on your example…');
-    await engine.addExample(drawn, digit);
+    await engine.addExample(image, digit);
     curve.add(await engine.practise(PRACTICE));
     await keep();
     await showAccuracy();
@@ -205,6 +217,7 @@ async function teach(digit) {
 }
 
 async function save() {
+  // A training goes on meanwhile: the file is of a moment between its steps.
   await attempt(async () => {
     const file = new Blob([await engine.save()], { type: 'application/octet-stream' });
     const link = document.createElement('a');
@@ -217,8 +230,7 @@ async function save() {
 }
 
 async function load(file) {
-  await pause();
-  await attempt(async () => {
+  await act(async () => {
     const kind = await engine.load(new Uint8Array(await file.arrayBuffer()), file.name);
     curve.set([]);
     await keep();
@@ -232,8 +244,7 @@ async function load(file) {
 }
 
 async function anew() {
-  await pause();
-  await attempt(async () => {
+  await act(async () => {
     await engine.anew();
     await store.remove().catch(() => {});
     curve.set([]);
@@ -272,11 +283,14 @@ function wire() {
     button.addEventListener('click', () => teach(digit));
     $('teach').append(button);
   }
-  $('train').addEventListener('click', async () => {
-    if (isTraining) return pause();
+  $('train').addEventListener('click', () => {
+    if (isTraining) {
+      isTraining = false;
+      return;
+    }
+    act(train);
     isTraining = true;
-    stops = attempt(train).finally(() => { isTraining = false; return refresh(); });
-    return refresh();
+    refresh();
   });
   $('anew').addEventListener('click', anew);
   $('clear').addEventListener('click', () => field.clear());
@@ -314,7 +328,7 @@ async function begin() {
     : `Ready. ${whereItRuns()}`, engine.fallback !== null);
   const kept = await store.get().catch(() => undefined);
   if (!kept) return;
-  await attempt(async () => {
+  await act(async () => {
     await engine.restore(kept);
     curve.set(kept.losses ?? []);
     await showAccuracy();

@@ -71,7 +71,7 @@ fn has_clang() -> bool {
 }
 
 /// All packages with all that can be built in, always: a choice among them would build their dependencies again with other features.
-const ALL: &[&str] = &["--workspace", "--features", "griffinfly/webgpu"];
+pub(crate) const ALL: &[&str] = &["--workspace", "--features", "griffinfly/webgpu"];
 
 /// One run of the device tests.
 #[derive(Clone, Copy)]

@@ -216,9 +216,15 @@ impl<'a> Contents<'a> {
         sets: &[&'a Tensors],
         metadata: BTreeMap<String, String>,
     ) -> Result<Self, Error> {
+        // All are asked for before the first is waited for: what they hold goes together, whatever is submitted in between.
+        let asked: Vec<_> = sets.iter().map(|set| set.images_later()).collect();
         let mut images = Vec::new();
-        for set in sets {
-            images.push(set.images_async().await?);
+        for set in asked {
+            let mut of_set = Images::new();
+            for image in set {
+                of_set.push(image.await?);
+            }
+            images.push(of_set);
         }
         Ok(Contents::of(sets, images, metadata))
     }

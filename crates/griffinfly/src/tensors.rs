@@ -5,7 +5,7 @@
 
 use crate::device::Device;
 use crate::error::Error;
-use griffinfly_gpu::{Buffer, GpuError};
+use griffinfly_gpu::{Buffer, GpuError, Later};
 use griffinfly_ir::types::TensorType;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -109,16 +109,10 @@ impl Tensors {
         self.buffers.iter().map(image).collect()
     }
 
-    /// Everything, without blocking a browser.
-    pub(crate) async fn images_async(&self) -> Result<Images, Error> {
-        let read =
-            |buffer: &Arc<dyn Buffer>| self.device.backend().read_async(buffer, 0, buffer.bytes() as usize);
-        // All are asked for before the first is waited for: what they hold goes together.
-        let mut images = Images::new();
-        for image in self.buffers.iter().map(read).collect::<Vec<_>>() {
-            images.push(image.await?);
-        }
-        Ok(images)
+    /// Everything as it is now, to be awaited.
+    pub(crate) fn images_later(&self) -> Vec<Later<Vec<u8>>> {
+        let backend = self.device.backend();
+        self.buffers.iter().map(|buffer| backend.read_async(buffer, 0, buffer.bytes() as usize)).collect()
     }
 
     /// All zeros, to be filled with [`Tensors::slice_mut`].

@@ -67,14 +67,26 @@ fn material() -> Result<Outcome, Failure> {
     let kernels = fresh(&output().join("kernels"))?;
     let kernels = kernels.to_string_lossy();
     cargo::test(
-        &[&["-p", "griffinfly-kernel", "--test", "families", "texts_for_browsers"]],
+        &[crate::test::ALL, &["--test", "families", "--", "--ignored", "texts_for_browsers"]],
         &[("GRIFFINFLY_WGSL_OUT", &kernels)],
     )
 }
 
 /// The report of a demo on the CPU.
 fn demo(arguments: &[&str]) -> Result<String, Failure> {
-    let demo = ["run", "--quiet", "-p", "griffinfly-cli", "--", "demo", "--device", "host", "--json"];
+    let demo = [
+        "run",
+        "--quiet",
+        "-p",
+        "griffinfly-cli",
+        "--features",
+        "webgpu",
+        "--",
+        "demo",
+        "--device",
+        "host",
+        "--json",
+    ];
     let output = cargo::command(&[&demo, arguments].concat()).stderr(std::process::Stdio::inherit()).output();
     let output = output.map_err(|error| format!("cannot start cargo: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -31,7 +31,7 @@ struct State {
     lost: Mutex<Option<String>>,
     /// The first error that nobody caught.
     uncaught: Mutex<Option<GpuError>>,
-    /// Who waits for any news.
+    /// Who waits for any news, in a browser.
     listeners: Mutex<Vec<Waker>>,
 }
 
@@ -178,7 +178,6 @@ impl Context {
         mut is_done: impl FnMut() -> bool,
     ) -> Result<(), GpuError> {
         poll_fn(move |task| {
-            lock(&self.state.listeners).push(task.waker().clone());
             self.poll();
             if let Err(error) = self.told(during) {
                 return Poll::Ready(Err(error));
@@ -186,7 +185,10 @@ impl Context {
             if is_done() {
                 return Poll::Ready(Ok(()));
             }
-            if cfg!(not(target_arch = "wasm32")) {
+            // A browser runs callbacks between polls only, so none is missed.
+            if cfg!(target_arch = "wasm32") {
+                lock(&self.state.listeners).push(task.waker().clone());
+            } else {
                 task.waker().wake_by_ref();
             }
             Poll::Pending
@@ -223,9 +225,10 @@ impl State {
         self.ring();
     }
 
-    /// Wakes who waits, to look again.
+    /// Wakes who waits, to look again, with the list free for them.
     fn ring(&self) {
-        std::mem::take(&mut *lock(&self.listeners)).into_iter().for_each(Waker::wake);
+        let waiting = std::mem::take(&mut *lock(&self.listeners));
+        waiting.into_iter().for_each(Waker::wake);
     }
 }
 
