@@ -52,6 +52,8 @@ struct Tally {
     passed: usize,
     ignored: usize,
     failed: Vec<String>,
+    /// What had begun when its process ended; known where tests run one at a time.
+    unfinished: Vec<String>,
 }
 
 impl Tally {
@@ -63,10 +65,15 @@ impl Tally {
             line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED"))
         {
             self.failed.push(name.to_owned());
+        } else if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... ")) {
+            self.unfinished.push(name.to_owned());
         }
     }
 
     fn judge(self, success: bool) -> Result<Outcome, Failure> {
+        if !self.unfinished.is_empty() {
+            return Err(format!("the process ended in {}: see above", self.unfinished.join(", ")));
+        }
         if !success && self.failed.is_empty() {
             return Err("did not build, or a test ended the whole process: see above".to_owned());
         }
@@ -114,6 +121,9 @@ mod tests {
     fn failures_are_named() {
         let failed = tally(&["test a::b ... FAILED", "test c ... ok"]).judge(false);
         assert_eq!(failed, Err("1 failed: a::b".to_owned()));
+        let ended = tally(&["test a::b ... ok", "test c::d ... ", "running 3 tests", "test e ... FAILED"])
+            .judge(false);
+        assert_eq!(ended, Err("the process ended in c::d: see above".to_owned()));
         assert!(tally(&[]).judge(false).unwrap_err().contains("did not build"));
     }
 

@@ -92,6 +92,8 @@ fn device_tests(driver: &Driver, validation: bool, pass: Pass) -> Result<Outcome
     ];
     if validation {
         environment.push(("GRIFFINFLY_VALIDATION", "1"));
+        // The layer bears no devices that come and go on several threads.
+        environment.push(("RUST_TEST_THREADS", "1"));
     }
     add_full(&mut environment, pass.options);
     let filters: &[&str] = &["--tests", "device"];

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 /// How to open a device.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
-    /// Turn on the Khronos validation layer and collect its messages; an error if it is not installed.
+    /// Turn on the Khronos validation layer and collect its messages; an error if it is not installed. Open and drop such devices from one
+    /// thread at a time, while no other thread uses one: the layer changes its table of devices without a lock
+    /// (KhronosGroup/Vulkan-ValidationLayers issue 4391), and a process that meets this ends with a segmentation fault.
     pub validation: bool,
     /// Directory of the driver's pipeline cache; `None` keeps nothing on disk.
     pub cache_dir: Option<PathBuf>,

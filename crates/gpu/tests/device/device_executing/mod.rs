@@ -6,6 +6,7 @@ mod refusals;
 mod ring;
 mod running;
 
+#[cfg(feature = "webgpu")]
 pub(crate) use awaiting::awaited;
 pub(crate) use programs::{Adding, accumulating, adding};
 

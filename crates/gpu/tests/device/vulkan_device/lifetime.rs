@@ -3,7 +3,7 @@
 use super::{enabled, options};
 use crate::device_executing::{accumulating, adding};
 use crate::device_executing::{bind, to_bytes};
-use griffinfly_gpu::vulkan::{Selector, open_with};
+use griffinfly_gpu::vulkan::{OpenOptions, Selector, open_with};
 use griffinfly_gpu::{Device, Sections};
 use std::sync::Arc;
 
@@ -63,35 +63,52 @@ fn many_executors_come_and_go() {
 }
 
 #[test]
-fn threads_open_and_use_devices_at_once() {
+fn threads_use_one_device_at_once() {
     if !enabled() {
         return;
     }
     let shared = open_with(&Selector::Best, &options()).unwrap();
+    on_four_threads(|thread, round| use_device(shared.as_ref(), thread, round));
+    assert_eq!(shared.validation_messages(), Vec::<String>::new());
+}
+
+/// Without validation: the layer changes its table of devices while others read it, see [`OpenOptions::validation`].
+#[test]
+fn threads_open_and_use_devices_at_once() {
+    if !enabled() {
+        return;
+    }
+    let options = OpenOptions { validation: false, ..options() };
+    let shared = open_with(&Selector::Best, &options).unwrap();
+    on_four_threads(|thread, round| {
+        let own = open_with(&Selector::Best, &options).unwrap();
+        use_device(own.as_ref(), thread, round);
+        use_device(shared.as_ref(), thread, round);
+    });
+}
+
+fn on_four_threads(test: impl Fn(u8, u8) + Sync) {
     std::thread::scope(|scope| {
-        for thread in 0..4_u8 {
-            let shared = &shared;
-            scope.spawn(move || {
-                for round in 0..3_u8 {
-                    let own = open_with(&Selector::Best, &options()).unwrap();
-                    for device in [&own, shared] {
-                        let buffer = device.buffer(1000).unwrap();
-                        device.write(&buffer, 0, &[thread * 16 + round; 1000]).unwrap();
-                        let made = adding(device.target(), 4);
-                        let mut executor = device.instantiate(Arc::new(made.program), &[]).unwrap();
-                        executor.write(made.a, &to_bytes(&[f32::from(thread); 4])).unwrap();
-                        let ticket = executor.submit(Sections::STEP).unwrap();
-                        let mut sum = [0; 16];
-                        executor.read(ticket, made.y, &mut sum).unwrap();
-                        assert_eq!(sum.to_vec(), to_bytes(&[f32::from(thread); 4]));
-                        let mut bytes = [0; 1000];
-                        device.read(&buffer, 0, &mut bytes).unwrap();
-                        assert_eq!(bytes, [thread * 16 + round; 1000]);
-                    }
-                    assert_eq!(own.validation_messages(), Vec::<String>::new());
-                }
-            });
+        for thread in 0..4 {
+            let test = &test;
+            scope.spawn(move || (0..3).for_each(|round| test(thread, round)));
         }
     });
-    assert_eq!(shared.validation_messages(), Vec::<String>::new());
+}
+
+/// A buffer and a program of its own, with numbers that no other thread and round has.
+fn use_device(device: &dyn Device, thread: u8, round: u8) {
+    let mine = thread * 16 + round;
+    let buffer = device.buffer(1000).unwrap();
+    device.write(&buffer, 0, &[mine; 1000]).unwrap();
+    let made = adding(device.target(), 4);
+    let mut executor = device.instantiate(Arc::new(made.program), &[]).unwrap();
+    executor.write(made.a, &to_bytes(&[f32::from(mine); 4])).unwrap();
+    let ticket = executor.submit(Sections::STEP).unwrap();
+    let mut sum = [0; 16];
+    executor.read(ticket, made.y, &mut sum).unwrap();
+    assert_eq!(sum.to_vec(), to_bytes(&[f32::from(mine); 4]));
+    let mut bytes = [0; 1000];
+    device.read(&buffer, 0, &mut bytes).unwrap();
+    assert_eq!(bytes, [mine; 1000]);
 }
