@@ -18,7 +18,8 @@ const WEBGPU = ['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader'];
 /** How long anything may take that is no training of its own. */
 export const PATIENCE = 60_000;
 
-/** Runs a visit: `act` gets the page and what belongs to it. Errors in the page's console fail it, but those that match `expected`. */
+/** Runs a visit: `act` gets the page and what belongs to it. Errors in the page's console fail it, but those that match `expected`; an
+ * exception that nothing caught ends it at once. */
 export async function visit(act, { webgpu = true, prepare, expected = /$^/ } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'griffinfly-visit-'));
   const server = await serve(SITE);
@@ -30,11 +31,15 @@ export async function visit(act, { webgpu = true, prepare, expected = /$^/ } = {
     acceptDownloads: true,
   });
   const faults = [];
+  let end;
+  const uncaught = new Promise((_, reject) => { end = reject; });
+  // It may come before the race below begins.
+  uncaught.catch(() => {});
   try {
     const open = async () => {
       const page = await context.newPage();
       page.setDefaultTimeout(PATIENCE);
-      page.on('pageerror', (error) => faults.push(String(error)));
+      page.on('pageerror', end);
       page.on('console', (message) => {
         if (message.type() === 'error' && !expected.test(message.text())) faults.push(message.text());
       });
@@ -43,7 +48,7 @@ export async function visit(act, { webgpu = true, prepare, expected = /$^/ } = {
       return page;
     };
     const page = await open();
-    await act({ page, open, context, address: server.address });
+    await Promise.race([uncaught, act({ page, open, context, address: server.address })]);
     assert.deepEqual(faults, []);
   } finally {
     await context.close();

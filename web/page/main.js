@@ -150,6 +150,8 @@ async function steps() {
       await showAccuracy();
     }
   }
+}
+
 /** Does something with the model after what was begun before; a training stops for it. */
 function act(action) {
   isTraining = false;
