@@ -209,6 +209,9 @@ pub struct Target {
     /// Formats that the matrix units multiply: 16x16x16 with f32 sums, by 32 invocations in lockstep. Classes of other formats are
     /// computed with ordinary arithmetic: to test the algorithm, not to be fast.
     pub matrix_formats: Vec<HalfFormat>,
+    /// Whether matrix units multiply 8x8x8 in f32, by 32 invocations in lockstep: what Apple GPUs have. Strict programs use them.
+    #[serde(default)]
+    pub has_f32_matrices: bool,
 }
 
 /// Alignment of every tensor in every arena; a multiple of any binding alignment.
@@ -242,6 +245,7 @@ impl Target {
             compute_units: 1,
             numeric_classes: vec![NumericClass::F32],
             matrix_formats: Vec::new(),
+            has_f32_matrices: false,
         }
     }
 
@@ -266,6 +270,7 @@ impl Target {
             compute_units: 2,
             numeric_classes: NumericClass::ALL.to_vec(),
             matrix_formats: Vec::new(),
+            has_f32_matrices: false,
         }
     }
 

@@ -53,6 +53,7 @@ pub mod families;
 pub mod functions;
 pub mod kir;
 pub mod print;
+pub mod probe;
 pub mod spirv;
 pub mod verify;
 

@@ -51,6 +51,7 @@ impl Query<'_> {
             compute_units: self.compute_units(is_hardware),
             numeric_classes: NumericClass::ALL.to_vec(),
             matrix_formats: Vec::new(),
+            has_f32_matrices: false,
         }
     }
 

@@ -242,7 +242,7 @@ pub(super) fn ready<T>(future: impl Future<Output = T>) -> Option<T> {
 }
 
 /// What a call gives, `None` if it panics.
-fn caught<T>(call: impl FnOnce() -> T) -> Option<T> {
+pub(super) fn caught<T>(call: impl FnOnce() -> T) -> Option<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).ok()
 }
 

@@ -46,7 +46,7 @@ impl WebGpuDevice {
         if let Some(reason) = negotiate::unusable(&device.limits()) {
             return Err(GpuError::NoDevice { backend: "WebGPU", reason });
         }
-        let facts = open::facts(&device);
+        let facts = open::facts(&device, &queue);
         let context = Context::new((device, queue), facts, Ownership::Theirs);
         Ok(Arc::new(WebGpuDevice::new(context, options)))
     }

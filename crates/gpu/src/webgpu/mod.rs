@@ -7,7 +7,7 @@
 //! | module | owns |
 //! |---|---|
 //! | `options` | what the caller may choose |
-//! | `open`, `negotiate` | adapters, their limits as a `Target` |
+//! | `open`, `negotiate`, `probe` | adapters, their limits as a `Target`, whether their matrices compute what they should |
 //! | `context` | device, queue, waiting, errors as ours, the lost flag |
 //! | `buffer`, `transfer` | buffers, the application's too; uploads and readbacks |
 //! | `pipeline`, `bind`, `encode` | kernels, what dispatches bind, the commands of a step |
@@ -33,6 +33,7 @@ mod negotiate;
 mod open;
 mod options;
 mod pipeline;
+mod probe;
 mod profile;
 mod readback;
 mod transfer;

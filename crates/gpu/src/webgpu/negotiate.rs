@@ -11,8 +11,17 @@ const MAX_BINDINGS: u32 = 32;
 /// Parameter bytes of a dispatch: they lie in a uniform buffer, at offsets of this.
 pub(super) const PARAMETER_BYTES: u32 = 256;
 
+/// What limits do not tell.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Found {
+    /// Compute units, if the API below tells.
+    pub(super) compute_units: Option<u32>,
+    /// Whether matrices of f32 computed what they should.
+    pub(super) has_f32_matrices: bool,
+}
+
 /// What programs for a device with these limits are compiled for.
-pub(super) fn target(info: &AdapterInfo, limits: &Limits, compute_units: Option<u32>) -> Target {
+pub(super) fn target(info: &AdapterInfo, limits: &Limits, found: Found) -> Target {
     let is_hardware = is_hardware(info);
     let groups = limits.max_compute_workgroups_per_dimension;
     Target {
@@ -34,9 +43,10 @@ pub(super) fn target(info: &AdapterInfo, limits: &Limits, compute_units: Option<
         subgroup_size: info.subgroup_min_size.max(1),
         max_iterations: max_iterations(info),
         is_hardware,
-        compute_units: compute_units.unwrap_or_else(|| guess(info, is_hardware)).max(1),
+        compute_units: found.compute_units.unwrap_or_else(|| guess(info, is_hardware)).max(1),
         numeric_classes: NumericClass::ALL.to_vec(),
         matrix_formats: Vec::new(),
+        has_f32_matrices: found.has_f32_matrices,
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::context::{Context, Ownership, ready};
 use super::device::WebGpuDevice;
-use super::negotiate;
+use super::negotiate::{self, Found};
 use super::options::OpenOptions;
+use super::probe;
 use crate::adapter::{AdapterType, Candidate, Selector, choose};
 use crate::device::{Device, DeviceInfo};
 use crate::error::GpuError;
@@ -130,18 +131,31 @@ fn select(adapters: Vec<wgpu::Adapter>, selector: &Selector) -> Result<wgpu::Ada
 
 async fn device(adapter: &wgpu::Adapter, options: &OpenOptions) -> Result<Arc<WebGpuDevice>, GpuError> {
     let limits = if options.default_limits { Limits::default() } else { adapter.limits() };
-    let features = adapter.features() & Features::TIMESTAMP_QUERY;
+    let matrices = probe::wanted(adapter);
+    let features = adapter.features() & Features::TIMESTAMP_QUERY | matrices;
+    // SAFETY: what is an experiment here is asked for only if it is used, in kernels that every run of the tests compares on the CPU
+    // with what they should compute, and only if the probe agrees on this device.
+    let experiments = unsafe { wgpu::ExperimentalFeatures::enabled() };
     let descriptor = wgpu::DeviceDescriptor {
         label: Some("griffinfly"),
         required_features: features,
         required_limits: limits.clone(),
         memory_hints: wgpu::MemoryHints::Performance,
+        experimental_features: if matrices.is_empty() {
+            wgpu::ExperimentalFeatures::disabled()
+        } else {
+            experiments
+        },
         ..wgpu::DeviceDescriptor::default()
     };
     let opened = adapter.request_device(&descriptor).await;
     let opened = opened.map_err(|error| no_device(&error.to_string()))?;
     let info = adapter.get_info();
-    let target = negotiate::target(&info, &limits, compute_units(adapter));
+    let found = Found {
+        compute_units: compute_units(adapter),
+        has_f32_matrices: probe::has_f32_matrices(&opened.0, &opened.1),
+    };
+    let target = negotiate::target(&info, &limits, found);
     let described = describe(adapter);
     let info = DeviceInfo {
         backend: "webgpu",
@@ -155,10 +169,14 @@ async fn device(adapter: &wgpu::Adapter, options: &OpenOptions) -> Result<Arc<We
     Ok(Arc::new(WebGpuDevice::new(context, options)))
 }
 
-/// What a device of the application's is, as far as it says.
-pub(super) fn facts(device: &wgpu::Device) -> (DeviceInfo, griffinfly_ir::target::Target) {
+/// What a device of the application's is, as far as it says; matrices of one that has the features for them are asked once.
+pub(super) fn facts(
+    device: &wgpu::Device,
+    queue: &wgpu::Queue,
+) -> (DeviceInfo, griffinfly_ir::target::Target) {
     let info = device.adapter_info();
-    let target = negotiate::target(&info, &device.limits(), None);
+    let found = Found { compute_units: None, has_f32_matrices: probe::has_f32_matrices(device, queue) };
+    let target = negotiate::target(&info, &device.limits(), found);
     let described = DeviceInfo {
         backend: "webgpu",
         name: negotiate::name(&info),

@@ -35,15 +35,15 @@ fn takes(case: usize, of: usize) -> bool {
 
 /// The tilings the target can run; in the ordinary run of those for matrix units the smallest of each class and one larger.
 fn tilings(target: &Target) -> Vec<Tiling> {
-    let takes = |t: &Tiling| match t.class() {
-        NumericClass::F32 => true,
-        class => {
+    let takes = |t: &Tiling| match t.staging {
+        Staging::Matrix(class) => {
             let is_larger = match class {
-                NumericClass::Bf16x2 => t.bm == 64 && t.bk == 16,
+                NumericClass::Bf16x2 | NumericClass::F32 => t.bm == 64 && t.bn == 64 && t.bk == 16,
                 _ => t.bk == 64,
             };
             is_full() || t.bm == 32 || is_larger
         }
+        _ => true,
     };
     let mut all: Vec<Tiling> =
         choices(target).into_iter().map(|choice| choice.tiling).filter(takes).collect();

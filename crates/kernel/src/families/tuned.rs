@@ -146,15 +146,18 @@ pub fn entry<'c>(
 /// Whether hardware would have to compute the choice that a text names by ordinary arithmetic, since it lacks the matrix units that
 /// the choice was measured on, or the API does not offer them.
 fn is_emulated(l: &Loop, target: &Target, classes: &[NumericClass], text: &str) -> bool {
-    let class = match &l.kind {
-        LoopKind::Contract(_) => contract::parse(text, target, classes).map(|choice| choice.tiling.class()),
-        LoopKind::Attention(a) => {
-            attention::parse(l, text, classes).map(|geometry| geometry.class(a.variant))
+    let is_emulated = match &l.kind {
+        LoopKind::Contract(_) => {
+            contract::parse(text, target, classes).is_some_and(|choice| choice.tiling.is_emulated(target))
         }
-        _ => None,
+        LoopKind::Attention(a) => {
+            let class = attention::parse(l, text, classes).map(|geometry| geometry.class(a.variant));
+            let format = class.and_then(NumericClass::format);
+            format.is_some_and(|format| !target.matrix_formats.contains(&format))
+        }
+        _ => false,
     };
-    let format = class.and_then(NumericClass::format);
-    target.is_hardware && format.is_some_and(|format| !target.matrix_formats.contains(&format))
+    target.is_hardware && is_emulated
 }
 
 /// Realises a loop by its entry in a table, or where that names nothing the target runs, as its family suggests.

@@ -84,18 +84,38 @@ impl SharedArray {
     }
 }
 
-/// Part of a matrix in a product.
+/// What the factors of a product consist of, which tells the size of its matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Factors {
+    /// f32, in matrices of 8 rows and columns.
+    F32,
+    /// Half precision, in matrices of [`MATRIX`] rows and columns.
+    Half(HalfFormat),
+}
+
+impl Factors {
+    /// Rows and columns of a matrix.
+    #[must_use]
+    pub const fn size(self) -> u32 {
+        match self {
+            Factors::F32 => 8,
+            Factors::Half(_) => MATRIX,
+        }
+    }
+}
+
+/// Part of a matrix in a product of such factors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MatrixRole {
     /// Left factor.
-    Left(HalfFormat),
+    Left(Factors),
     /// Right factor.
-    Right(HalfFormat),
+    Right(Factors),
     /// Sum of products, f32.
-    Sum,
+    Sum(Factors),
 }
 
-/// A matrix of [`MATRIX`] rows and columns, held by the invocations of a subgroup together.
+/// A matrix, held by the invocations of a subgroup together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Matrix {
     /// Name in the text.
@@ -104,7 +124,7 @@ pub struct Matrix {
     pub role: MatrixRole,
 }
 
-/// Rows and columns of a matrix.
+/// Rows and columns of a matrix of half precision, and of its sums.
 pub const MATRIX: u32 = 16;
 /// Invocations that hold a matrix together.
 pub const SUBGROUP: u32 = 32;

@@ -1,15 +1,14 @@
-//! Matrices of the builder: products of 16x16 blocks that a subgroup computes together (cooperative matrices).
+//! Matrices of the builder: products of blocks that a subgroup computes together (cooperative matrices).
 //!
-//! Factors are read from workgroup arrays of half precision, sums are f32 and leave through a workgroup array. All of it
-//! belongs where every invocation of a subgroup arrives, like a barrier of subgroups; addresses must be the same within a subgroup,
+//! Factors are read from workgroup arrays of half precision (16x16) or of single f32 (8x8), sums are f32 and leave through a workgroup
+//! array, those of f32 factors through one of single f32: Metal reads matrices at pointers to their elements. All of it belongs where every invocation of a subgroup arrives, like a barrier of subgroups; addresses must be the same within a subgroup,
 //! which the generator has to know: the verifier knows no subgroups.
 
 use super::build::Builder;
 use super::handle::{Expr, Shared};
-use super::kernel::{Matrix, MatrixId, MatrixPlace, MatrixRole, Order, Stmt};
+use super::kernel::{Factors, Matrix, MatrixId, MatrixPlace, MatrixRole, Order, Stmt};
 use super::operand::Operand;
 use super::types::Type;
-use griffinfly_ir::target::HalfFormat;
 
 /// A factor or a sum.
 #[derive(Clone, Copy, Debug)]
@@ -32,9 +31,9 @@ pub struct Block<'b> {
 }
 
 impl Builder {
-    /// Declares a sum, zero.
-    pub fn matrix_sum(&self, name: impl Into<String>) -> MatrixVar<'_> {
-        let matrix = self.matrix(name.into(), MatrixRole::Sum);
+    /// Declares a sum of products of such factors, zero.
+    pub fn matrix_sum(&self, name: impl Into<String>, factors: Factors) -> MatrixVar<'_> {
+        let matrix = self.matrix(name.into(), MatrixRole::Sum(factors));
         self.statement(Stmt::DeclareMatrix(matrix.id));
         matrix
     }
@@ -52,16 +51,14 @@ impl Builder {
     }
 
     #[track_caller]
-    fn factor<'b>(
-        &'b self,
-        name: &str,
-        block: Block<'b>,
-        role: fn(HalfFormat) -> MatrixRole,
-    ) -> MatrixVar<'b> {
-        let format = self.state.borrow().kernel.shared[block.array.id.index()].half;
-        self.check(format.is_some(), || "a factor is read from an array of half precision".to_owned());
+    fn factor<'b>(&'b self, name: &str, block: Block<'b>, role: fn(Factors) -> MatrixRole) -> MatrixVar<'b> {
+        let half = self.state.borrow().kernel.shared[block.array.id.index()].half;
+        let is_single = half.is_none() && block.array.element == Type::F32;
+        self.check(half.is_some() || is_single, || {
+            "a factor is read from an array of half precision or of single f32".to_owned()
+        });
         let place = self.place(block);
-        let matrix = self.matrix(name.to_owned(), role(format.unwrap_or(HalfFormat::Bf16)));
+        let matrix = self.matrix(name.to_owned(), role(half.map_or(Factors::F32, Factors::Half)));
         self.statement(Stmt::LoadMatrix(matrix.id, place));
         matrix
     }
@@ -91,28 +88,34 @@ impl<'b> MatrixVar<'b> {
         self.builder.state.borrow().kernel.matrices.get(self.id.index()).map(|matrix| matrix.role)
     }
 
+    /// Checks that it is a sum, and says of what.
     #[track_caller]
-    fn check_sum(self) {
-        self.builder.check(self.role() == Some(MatrixRole::Sum), || "a factor is not a sum".to_owned());
+    fn check_sum(self) -> Option<Factors> {
+        let factors = if let Some(MatrixRole::Sum(factors)) = self.role() { Some(factors) } else { None };
+        self.builder.check(factors.is_some(), || "a factor is not a sum".to_owned());
+        factors
     }
 
     /// Adds the product of two factors.
     #[track_caller]
     pub fn add_product(self, left: MatrixVar<'b>, right: MatrixVar<'b>) {
-        self.check_sum();
+        let sum = self.check_sum();
+        let (a, b) = (left.role(), right.role());
         let fits = matches!(
-            (left.role(), right.role()),
-            (Some(MatrixRole::Left(a)), Some(MatrixRole::Right(b))) if a == b
+            (a, b),
+            (Some(MatrixRole::Left(a)), Some(MatrixRole::Right(b))) if a == b && Some(a) == sum
         );
-        self.builder.check(fits, || format!("product of {:?} and {:?}", left.role(), right.role()));
+        self.builder.check(fits, || format!("product of {a:?} and {b:?} for a sum of {sum:?}"));
         self.builder.statement(Stmt::MultiplyAdd { sum: self.id, left: left.id, right: right.id });
     }
 
     /// Adds another sum and clears that one.
     #[track_caller]
     pub fn take(self, other: MatrixVar<'b>) {
-        self.check_sum();
-        other.check_sum();
+        let (factors, others) = (self.check_sum(), other.check_sum());
+        self.builder.check(factors == others, || {
+            format!("a sum of products of {others:?} added to one of {factors:?}")
+        });
         self.builder.statement(Stmt::AddMatrix(self.id, other.id));
         self.builder.statement(Stmt::ClearMatrix(other.id));
     }
@@ -120,7 +123,6 @@ impl<'b> MatrixVar<'b> {
     /// Reads the sum from an array of f32.
     #[track_caller]
     pub fn load(self, block: Block<'b>) {
-        self.check_sum();
         self.check_unrounded(block);
         let place = self.builder.place(block);
         self.builder.statement(Stmt::LoadMatrix(self.id, place));
@@ -129,7 +131,6 @@ impl<'b> MatrixVar<'b> {
     /// Writes the sum to an array of f32.
     #[track_caller]
     pub fn store(self, block: Block<'b>) {
-        self.check_sum();
         self.check_unrounded(block);
         let place = self.builder.place(block);
         self.builder.statement(Stmt::StoreMatrix(self.id, place));
@@ -137,7 +138,10 @@ impl<'b> MatrixVar<'b> {
 
     #[track_caller]
     fn check_unrounded(self, block: Block<'b>) {
+        let factors = self.check_sum();
         let half = self.builder.state.borrow().kernel.shared[block.array.id.index()].half;
-        self.builder.check(half.is_none(), || "a sum lies in an array of f32".to_owned());
+        let element = block.array.element;
+        let fits = half.is_none() && (factors != Some(Factors::F32) || element == Type::F32);
+        self.builder.check(fits, || format!("a sum of {factors:?} in an array of {half:?} {element}"));
     }
 }

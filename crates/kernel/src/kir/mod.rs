@@ -41,8 +41,8 @@ pub use build::Builder;
 pub use expr::{Axis, BinaryOp, Builtin, ExprId, ExprKind, ExprNode, Literal, UnaryOp, Uniformity};
 pub use handle::{Buffer, Expr, Shared, Var};
 pub use kernel::{
-    Access, Binding, BindingId, Block, BlockId, Claim, Counter, CounterId, Kernel, MATRIX, Matrix, MatrixId,
-    MatrixPlace, MatrixRole, Order, SUBGROUP, SharedArray, SharedId, Stmt, VarId, Variable,
+    Access, Binding, BindingId, Block, BlockId, Claim, Counter, CounterId, Factors, Kernel, MATRIX, Matrix,
+    MatrixId, MatrixPlace, MatrixRole, Order, SUBGROUP, SharedArray, SharedId, Stmt, VarId, Variable,
 };
 pub use matrix::{Block as MatrixBlock, MatrixVar};
 pub use operand::Operand;

@@ -17,10 +17,14 @@ fn fault(b: Builder) -> String {
 
 fn ignore(_: Expr<'_>) {}
 
+fn block<'b>(b: &'b Builder, array: Shared<'b>) -> MatrixBlock<'b> {
+    MatrixBlock { array, index: b.constant(0_u32), stride: 8, order: Order::Rows }
+}
+
 #[test]
 fn ill_typed_calls_are_reported_with_their_place() {
     type Case = (fn(&Builder), &'static str);
-    let cases: [Case; 12] = [
+    let cases: [Case; 16] = [
         (|b| ignore(b.zero(Type::F32) + b.zero(Type::U32)), "Add(f32, u32)"),
         (|b| ignore(b.zero(Type::F32X2) + b.zero(Type::F32X4)), "Add(vec2<f32>, vec4<f32>)"),
         (|b| ignore(b.zero(Type::U32) + 1.5), "Add(u32, f32)"),
@@ -31,6 +35,31 @@ fn ill_typed_calls_are_reported_with_their_place() {
         (|b| b.shared("s", Type::F32X4, 2).store_lane(0, 1, b.zero(Type::F32X4)), "to a lane of vec4<f32>"),
         (|b| b.shared("s", Type::F32, 2).store_lane(0, 0, 1.0_f32), "to a lane of f32"),
         (|b| b.shared_half("s", HalfFormat::F16, 2).store_lane(0, 0, 1.0_f32), "to a lane of vec4<f32>"),
+        (
+            |b| {
+                b.left_matrix("a", block(b, b.shared("s", Type::F32X4, 64)));
+            },
+            "or of single f32",
+        ),
+        (
+            |b| b.matrix_sum("s", Factors::F32).store(block(b, b.shared("y", Type::F32X4, 64))),
+            "a sum of Some(F32) in an array of None vec4<f32>",
+        ),
+        (
+            |b| {
+                let left = b.left_matrix("a", block(b, b.shared("x", Type::F32, 64)));
+                let right = b.right_matrix("b", block(b, b.shared("y", Type::F32, 64)));
+                b.matrix_sum("s", Factors::Half(HalfFormat::F16)).add_product(left, right);
+            },
+            "product of Some(Left(F32)) and Some(Right(F32)) for a sum of Some(Half(F16))",
+        ),
+        (
+            |b| {
+                let other = b.matrix_sum("s", Factors::F32);
+                b.matrix_sum("s", Factors::Half(HalfFormat::F16)).take(other);
+            },
+            "added to",
+        ),
         (|b| b.var("v", 0.0).set(b.zero(Type::U32)), "u32 assigned to a variable of f32"),
         (|b| ignore(b.call(Function::Pow, &[b.zero(Type::F32)])), "gf_pow(f32)"),
     ];

@@ -4,7 +4,7 @@
 //! become the struct `params`, in immediate data (push constants) or in a uniform buffer. Values are printed as `let`
 //! when used more than once (or named, or reading memory), and inside their only user otherwise. Of our scalar functions only the used ones appear.
 //!
-//! The text declares nothing optional, save kernels with matrices: those enable half precision and cooperative matrices. It needs
+//! The text declares nothing optional, save kernels with matrices: those enable cooperative matrices, and half precision if they have it. It needs
 //! naga's `IMMEDIATES` capability for [`ParameterBlock::Immediate`].
 
 mod expr;
@@ -140,12 +140,13 @@ impl Printer<'_> {
     }
 
     fn enables(&mut self) {
-        match self.kernel.half() {
-            Some(HalfFormat::Bf16) => self.line(0, format_args!("{BF16}")),
-            Some(HalfFormat::F16) => {}
-            None => return,
+        let half = self.kernel.half();
+        if half == Some(HalfFormat::Bf16) {
+            self.line(0, format_args!("{BF16}"));
         }
-        self.line(0, format_args!("enable f16;"));
+        if half.is_some() {
+            self.line(0, format_args!("enable f16;"));
+        }
         if !self.kernel.matrices.is_empty() {
             self.line(0, format_args!("{MATRICES}"));
         }

@@ -2,10 +2,19 @@
 
 use super::Printer;
 use super::place::Place;
-use crate::kir::{BlockId, ExprId, MatrixId, MatrixPlace, MatrixRole, Order, Stmt};
+use crate::kir::{BlockId, ExprId, Factors, MatrixId, MatrixPlace, MatrixRole, Order, Stmt};
 
-/// Type of sums.
-const SUM: &str = "coop_mat16x16<f32, C>";
+/// The type of a matrix.
+fn matrix_type(role: MatrixRole) -> String {
+    let element = |factors| if factors == Factors::F32 { "f32" } else { "f16" };
+    let (factors, element, letter) = match role {
+        MatrixRole::Left(factors) => (factors, element(factors), "A"),
+        MatrixRole::Right(factors) => (factors, element(factors), "B"),
+        MatrixRole::Sum(factors) => (factors, "f32", "C"),
+    };
+    let size = factors.size();
+    format!("coop_mat{size}x{size}<{element}, {letter}>")
+}
 
 impl Printer<'_> {
     pub(super) fn block(&mut self, id: BlockId, depth: usize) {
@@ -81,16 +90,13 @@ impl Printer<'_> {
 
     fn matrix(&mut self, statement: &Stmt, depth: usize) {
         let name = |id: MatrixId| &self.names.matrices[id.index()];
+        let role = |id: MatrixId| self.kernel.matrices[id.index()].role;
         let text = match *statement {
-            Stmt::DeclareMatrix(id) => format!("var {} = {SUM}();", name(id)),
-            Stmt::ClearMatrix(id) => format!("{} = {SUM}();", name(id)),
+            Stmt::DeclareMatrix(id) => format!("var {} = {}();", name(id), matrix_type(role(id))),
+            Stmt::ClearMatrix(id) => format!("{} = {}();", name(id), matrix_type(role(id))),
             Stmt::LoadMatrix(id, place) => {
-                let (declaration, ty) = match self.kernel.matrices[id.index()].role {
-                    MatrixRole::Left(_) => ("let ", "coop_mat16x16<f16, A>"),
-                    MatrixRole::Right(_) => ("let ", "coop_mat16x16<f16, B>"),
-                    MatrixRole::Sum => ("", SUM),
-                };
-                let (name, (suffix, place)) = (name(id), self.matrix_place(place));
+                let declaration = if matches!(role(id), MatrixRole::Sum(_)) { "" } else { "let " };
+                let (name, ty, (suffix, place)) = (name(id), matrix_type(role(id)), self.matrix_place(place));
                 format!("{declaration}{name} = coopLoad{suffix}<{ty}>({place});")
             }
             Stmt::MultiplyAdd { sum, left, right } => {

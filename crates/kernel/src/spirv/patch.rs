@@ -218,7 +218,7 @@ fn string(text: &str) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kir::{Builder, MatrixBlock, Order, Type};
+    use crate::kir::{Builder, Factors, MatrixBlock, Order, Type};
     use crate::{print, spirv};
     use griffinfly_ir::target::HalfFormat;
 
@@ -230,7 +230,7 @@ mod tests {
         half.store(lane, x.load(lane));
         b.barrier();
         let block = |array, order| MatrixBlock { array, index: b.constant(0_u32), stride: 4, order };
-        let sum = b.matrix_sum("sum");
+        let sum = b.matrix_sum("sum", Factors::Half(format));
         let left = b.left_matrix("a", block(half, Order::Rows));
         let right = b.right_matrix("b", block(half, Order::Columns));
         sum.add_product(left, right);

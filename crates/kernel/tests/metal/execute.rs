@@ -156,12 +156,26 @@ impl Problem {
         let values = |(i, input): (usize, &SampleInput)| {
             Array { ty: input.ty.clone(), data: input.values(i as u64 + 1) }.to_words()
         };
-        let operands: Vec<Vec<u32>> = sample.inputs.iter().enumerate().map(values).collect();
-        let expected = interpret(l, &slices(&operands));
-        Problem { name: sample.describe(), l: l.clone(), operands, expected }
+        Self::of(sample.describe(), l.clone(), sample.inputs.iter().enumerate().map(values).collect())
     }
 
+    /// A loop with these operands, in words.
+    pub(super) fn of(name: String, l: Loop, operands: Vec<Vec<u32>>) -> Self {
+        let expected = interpret(&l, &slices(&operands));
+        Problem { name, l, operands, expected }
+    }
+
+    /// By a realisation that the other tests have too.
     pub(super) fn case(&self, realisation: &Realisation) -> Case {
+        self.case_with(realisation, |kernel| text(kernel).clone())
+    }
+
+    /// By a realisation whose texts are made here.
+    pub(super) fn new_case(&self, realisation: &Realisation) -> Case {
+        self.case_with(realisation, super::msl)
+    }
+
+    fn case_with(&self, realisation: &Realisation, text: impl Fn(&Kernel) -> String) -> Case {
         let class = realisation.dispatches.iter().map(|made| made.numeric).max();
         Case {
             name: self.name.clone(),
@@ -169,7 +183,7 @@ impl Problem {
             operands: self.operands.clone(),
             expected: self.expected.clone(),
             bounds: self.bounds(class.unwrap_or(NumericClass::F32)),
-            texts: realisation.dispatches.iter().map(|made| text(&made.kernel).clone()).collect(),
+            texts: realisation.dispatches.iter().map(|made| text(&made.kernel)).collect(),
             realisation: realisation.clone(),
         }
     }
@@ -229,11 +243,15 @@ pub(super) fn text(kernel: &Kernel) -> &'static String {
     TEXTS.get_or_init(|| super::all().iter().map(|(made, text)| (&made.kernel, text)).collect())[kernel]
 }
 
-/// The cases of a sample: by the default choice, and by one in `step` of the others.
+/// The cases of a sample: by the default choice, by one in `step` of the others, and by those with matrices.
 fn cases((number, one): (usize, &Realised), step: usize) -> Vec<Case> {
     let problem = Problem::new(one);
-    let is_chosen = |i: usize| i == 0 || (i + number).is_multiple_of(step);
-    let chosen = one.made.iter().enumerate().filter(|(i, _)| is_chosen(*i));
+    let has_matrices = |made: &Realisation| made.dispatches.iter().any(|one| !one.kernel.matrices.is_empty());
+    let chosen = one
+        .made
+        .iter()
+        .enumerate()
+        .filter(|(i, made)| *i == 0 || (i + number).is_multiple_of(step) || has_matrices(made));
     chosen.map(|(_, made)| problem.case(made)).collect()
 }
 

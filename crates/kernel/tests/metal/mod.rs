@@ -14,7 +14,7 @@ mod simdgroup;
 
 use griffinfly_ir::loops::{Loop, LoopKind};
 use griffinfly_ir::ops::{Lowering, Sample, samples};
-use griffinfly_ir::target::Target;
+use griffinfly_ir::target::{NumericClass, Target};
 use griffinfly_kernel::families::{Instance, Realisation, attention, contract, realise};
 use griffinfly_kernel::kir::{Access, Kernel};
 use griffinfly_kernel::print::{self, ParameterBlock, PrintOptions};
@@ -29,10 +29,13 @@ const BUFFERS: usize = 31;
 /// Bytes of matrices that the text may name, if it has any: `simdgroup_float8x8` and its kind.
 const SIMDGROUP: &str = "8x8";
 
+/// Tilings whose products simdgroups compute in matrices.
+const MATRICES: contract::Staging = contract::Staging::Matrix(NumericClass::F32);
+
 /// Each contraction is made by one choice in so many, another one each time: all of them for all would take a minute.
 const ONE_IN: usize = 16;
 
-/// An Apple GPU as WebGPU describes it.
+/// An Apple GPU as WebGPU describes it to what is no browser.
 fn apple() -> Target {
     Target {
         name: "apple gpu".into(),
@@ -43,6 +46,7 @@ fn apple() -> Target {
         max_iterations: u32::MAX,
         is_hardware: true,
         compute_units: 10,
+        has_f32_matrices: true,
         ..Target::minimal_webgpu()
     }
 }
@@ -55,7 +59,18 @@ fn msl(kernel: &Kernel) -> String {
     let module =
         naga::front::wgsl::parse_str(&wgsl).unwrap_or_else(|e| panic!("{}", e.emit_to_string(&wgsl)));
     let flags = naga::valid::ValidationFlags::all();
-    let mut validator = naga::valid::Validator::new(flags, naga::valid::Capabilities::empty());
+    // What the device has on whose target kernels with matrices are made.
+    let capabilities = if kernel.matrices.is_empty() {
+        naga::valid::Capabilities::empty()
+    } else {
+        use naga::valid::Capabilities as C;
+        C::COOPERATIVE_MATRIX.union(C::SUBGROUP).union(C::SUBGROUP_BARRIER)
+    };
+    let mut validator = naga::valid::Validator::new(flags, capabilities);
+    if !kernel.matrices.is_empty() {
+        use naga::valid::{ShaderStages, SubgroupOperationSet};
+        validator.subgroup_stages(ShaderStages::COMPUTE).subgroup_operations(SubgroupOperationSet::BASIC);
+    }
     let info = validator.validate(&module).unwrap_or_else(|e| panic!("{}", e.emit_to_string(&wgsl)));
     let slot = |number: usize, mutable: bool| {
         let binding = naga::ResourceBinding { group: 0, binding: number as u32 };
@@ -92,12 +107,17 @@ fn realisations((number, l): (usize, &Loop), target: &Target) -> Vec<Realisation
     let mut all: Vec<Realisation> = realise(l, target).into_iter().collect();
     match &l.kind {
         LoopKind::Contract(_) => {
-            for choice in contract::choices(target).iter().skip(number % ONE_IN).step_by(ONE_IN) {
+            let choices = contract::choices(target);
+            // Of those for matrices one to each, too.
+            let matrices: Vec<&contract::Choice> =
+                choices.iter().filter(|choice| choice.tiling.staging == MATRICES).collect();
+            let one = matrices[number % matrices.len()];
+            for choice in choices.iter().skip(number % ONE_IN).step_by(ONE_IN).chain([one]) {
                 all.extend(contract::realise_with(l, target, choice));
             }
         }
         LoopKind::Attention(a) => {
-            let classes = [griffinfly_ir::target::NumericClass::F32];
+            let classes = [NumericClass::F32];
             for geometry in attention::ranked(a, target, &classes, 8).unwrap_or_default() {
                 all.extend(attention::realise_with(l, target, geometry));
             }
@@ -242,20 +262,20 @@ fn golden_texts_of_every_kind_of_kernel() {
     assert_eq!(stray, Vec::<String>::new(), "kinds of kernels that are no more");
 }
 
-/// Writes the WGSL of every kernel to the folder that `GRIFFINFLY_WGSL_OUT` names, for browsers to compile: by this target, and by
-/// the smallest one.
+/// Writes the WGSL of every kernel to the folder that `GRIFFINFLY_WGSL_OUT` names, for browsers to compile: by this target without
+/// matrices, which browsers do not offer, and by the smallest one.
 #[test]
 #[ignore = "writes what the tests in a browser read"]
 fn texts_for_browsers() {
     let folder = std::env::var_os("GRIFFINFLY_WGSL_OUT").expect("GRIFFINFLY_WGSL_OUT names no folder");
-    let least = Target::minimal_webgpu();
-    let smallest =
-        realised().iter().enumerate().flat_map(|(number, one)| realisations((number, &one.l), &least));
-    let smallest: Vec<Instance> = smallest.flat_map(|made| made.dispatches).collect();
+    let targets = [Target { has_f32_matrices: false, ..apple() }, Target::minimal_webgpu()];
+    let loops = || realised().iter().map(|one| &one.l).enumerate();
+    let made = targets.iter().flat_map(|target| loops().flat_map(|l| realisations(l, target)));
     let mut texts = BTreeMap::new();
-    for instance in all().iter().map(|(instance, _)| instance).chain(&smallest) {
+    for instance in made.flat_map(|made| made.dispatches) {
+        assert!(instance.kernel.matrices.is_empty(), "{}", instance.name);
         let parameters = ParameterBlock::Uniform { binding: instance.kernel.bindings.len() as u32 };
-        texts.insert(print::wgsl(&instance.kernel, &PrintOptions { parameters }), &instance.name);
+        texts.insert(print::wgsl(&instance.kernel, &PrintOptions { parameters }), instance.name);
     }
     for (number, (text, name)) in texts.iter().enumerate() {
         let file = Path::new(&folder).join(format!("{number}.wgsl"));

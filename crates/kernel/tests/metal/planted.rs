@@ -12,12 +12,13 @@ use griffinfly_kernel::families::Realisation;
 const BARRIER: &str = "metal::threadgroup_barrier(metal::mem_flags::mem_threadgroup);\n";
 /// Beginnings of the names of kernels with barriers, and how many barriers must be missed at least. Some are needed for other
 /// sizes only, or for what is not stored.
-const FAMILIES: [(&str, usize); 6] = [
+const FAMILIES: [(&str, usize); 7] = [
     ("row on-chip", 12),
     ("row streaming", 4),
     ("scatter", 1),
     ("contract gemv", 2),
     ("contract 64x32", 4),
+    ("contract f32 ", 3),
     ("attention dq", 3),
 ];
 

@@ -85,7 +85,10 @@ fn staged(size: &Size, target: &Target, classes: &[NumericClass]) -> Vec<Choice>
     let units = u64::from(target.compute_units.max(1));
     let tilings = Tiling::all().iter().filter(|t| t.is_staged()).map(|tiling| rate(*tiling));
     let mut all: Vec<(f64, Choice)> = Vec::new();
-    let fits = |rate: &Rate| rate.tiling.fits(target, classes) && size.allows(&rate.tiling, target);
+    let fits = |rate: &Rate| {
+        let tiling = &rate.tiling;
+        tiling.fits(target, classes) && size.allows(tiling, target) && !tiling.is_emulated(target)
+    };
     for rate in tilings.chain(matrix_rates()).filter(fits) {
         let parts = 1..=size.most_parts(&rate.tiling);
         let time = |split| (rate.time(size, split, units), Choice::split(rate.tiling, split));

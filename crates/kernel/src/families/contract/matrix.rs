@@ -1,9 +1,12 @@
 //! The product kernel of the tilings for matrix units.
 //!
-//! Operands become sums of rounded terms on their way to workgroup memory; subgroups multiply 16x16 matrices of them, small
-//! products first, and sum in f32. Matrix units add with truncation, which grows with the number of products: sums that would
+//! Operands become sums of rounded terms on their way to workgroup memory; subgroups multiply matrices of them, small
+//! products first, and sum in f32. Units for half precision (16x16) add with truncation, which grows with the number of products: sums that would
 //! get long are moved to second ones, which are added properly, every [`period`] products. At the end the sums go through
 //! workgroup memory to ordinary registers, each subgroup's through its own part, and end as those of any other tiling.
+//!
+//! Units for f32 (8x8) multiply unrounded operands and add as any f32 arithmetic does: no terms, no second sums. Four of their matrices
+//! take the place of one of 16x16.
 //!
 //! On targets without such units the same tiles of the same terms are multiplied by ordinary arithmetic, in the same order of
 //! terms and with the same moves.
@@ -19,13 +22,16 @@ use super::tiling::{Tiling, Units};
 use crate::KernelError;
 use crate::families::Instance;
 use crate::families::emit::{Draft, fold_groups};
-use crate::kir::{Builder, Expr, MATRIX, MatrixBlock, MatrixVar, Order, SUBGROUP, Shared, Type, Var};
+use crate::kir::{
+    Builder, Expr, Factors, MATRIX, MatrixBlock, MatrixVar, Order, SUBGROUP, Shared, Type, Var,
+};
 use griffinfly_ir::target::NumericClass;
 
 /// Products after which sums are moved: an error of truncation below that of the terms.
 const fn period(class: NumericClass) -> u32 {
     match class {
-        NumericClass::F32 | NumericClass::Bf16x3 => 128,
+        NumericClass::F32 => u32::MAX,
+        NumericClass::Bf16x3 => 128,
         NumericClass::Bf16x2 | NumericClass::F16 | NumericClass::Bf16 => 4096,
     }
 }
@@ -44,7 +50,7 @@ pub(super) fn instance(
     let mut buffers = Buffers::new((&b, problem.target), problem.l, &finish.sights(&factors));
     let finish = finish.bind(&b, &mut buffers);
     let id = b.flat_workgroup_id().named("id");
-    let units = Units::of(problem.target, class);
+    let units = tiling.units(problem.target);
     let mut result = Ok(());
     b.if_uniform(id.lt(words.total), || {
         let at = Lane::new(&b, &tiling);
@@ -126,7 +132,7 @@ impl<'a, 'b> Group<'a, 'b> {
     }
 }
 
-/// Matrices of 16 products: by row (or right factor and column) of matrices, and term.
+/// Matrices of as many products as one has columns: by row (or right factor and column) of matrices, and term.
 struct Step<'b> {
     left: Vec<Vec<MatrixVar<'b>>>,
     rights: Vec<Vec<Vec<MatrixVar<'b>>>>,
@@ -170,15 +176,19 @@ impl<'b> Product<'_, 'b> {
             total.take(&now);
         }
         let (b, t, p) = (self.b, &self.tiling, &self.position);
-        let quads = match self.units {
-            Units::Matrix(_) => self.units.exchange_quads(t),
-            Units::Plain => stage::row_sum_quads(t),
+        let quads = self.units.exchange_quads(t);
+        let exchange = match self.units {
+            Units::Matrix(Factors::Half(_)) => Some(b.shared("exchange", Type::F32X4, quads)),
+            Units::Matrix(Factors::F32) => Some(b.shared("exchange", Type::F32, 4 * quads)),
+            Units::Plain => None,
         };
-        let needs = self.problem.has_row_sum || matches!(self.units, Units::Matrix(_));
-        let exchange = needs.then(|| b.shared("exchange", Type::F32X4, quads));
         let sums = self.registers(total.unwrap_or(now), exchange);
         let own: Vec<_> = (0..t.tm).map(|i| self.at.finished_row(i)).collect();
-        let sums = match (groups.first(), exchange) {
+        let row_sums = exchange.filter(|array| array.element() == Type::F32X4).or_else(|| {
+            let quads = stage::row_sum_quads(t);
+            self.problem.has_row_sum.then(|| b.shared("row_sums", Type::F32X4, quads))
+        });
+        let sums = match (groups.first(), row_sums) {
             (Some(group), Some(array)) => sums.with_rows(group.left.row_sums(array, &own)),
             _ => sums,
         };
@@ -191,12 +201,18 @@ impl<'b> Product<'_, 'b> {
         let (b, t, count) = (self.b, &self.tiling, self.problem.sums);
         match self.units {
             Units::Plain => Sums::Plain(Accumulators::new(b, count, (t.tm, t.tn))),
-            Units::Matrix(_) => {
-                let one = |s: usize, i: u32, j: u32| b.matrix_sum(format!("{name}_{s}_{i}_{j}"));
-                let row = |s: usize, i: u32| (0..t.tn / 4).map(|j| one(s, i, j)).collect();
-                Sums::Matrices((0..count).map(|s| (0..t.tm / 2).map(|i| row(s, i)).collect()).collect())
+            Units::Matrix(factors) => {
+                let [rows, columns] = self.matrices(factors);
+                let one = |s: usize, i: u32, j: u32| b.matrix_sum(format!("{name}_{s}_{i}_{j}"), factors);
+                let row = |s: usize, i: u32| (0..columns).map(|j| one(s, i, j)).collect();
+                Sums::Matrices((0..count).map(|s| (0..rows).map(|i| row(s, i)).collect()).collect())
             }
         }
+    }
+
+    /// Rows and columns of matrices of a subgroup.
+    fn matrices(&self, factors: Factors) -> [u32; 2] {
+        self.tiling.subgroup().map(|length| length / factors.size())
     }
 
     /// The terms, those with one left factor together; all groups use the same arrays, one after the other.
@@ -268,32 +284,36 @@ impl<'b> Product<'_, 'b> {
 
     /// The matrices of a staged tile; where there are none, the products themselves are computed here.
     fn load(&self, group: &Group<'_, 'b>, now: &Sums<'b>) -> Vec<Step<'b>> {
-        if let Sums::Plain(sums) = now {
-            let bk = self.b.constant(self.tiling.bk);
-            self.b.for_("step", (self.b.constant(0_u32), bk), 1_u32, |k| self.plain(group, sums, k));
-            return Vec::new();
+        match (self.units, now) {
+            (Units::Matrix(factors), _) => {
+                let steps = (0..self.tiling.bk).step_by(factors.size() as usize);
+                steps.map(|k| self.step(group, factors, k)).collect()
+            }
+            (Units::Plain, Sums::Plain(sums)) => {
+                let bk = self.b.constant(self.tiling.bk);
+                self.b.for_("step", (self.b.constant(0_u32), bk), 1_u32, |k| self.plain(group, sums, k));
+                Vec::new()
+            }
+            (Units::Plain, Sums::Matrices(_)) => Vec::new(),
         }
-        (0..self.tiling.bk / MATRIX).map(|step| self.step(group, step * MATRIX)).collect()
     }
 
-    /// The matrices of 16 products from `k` on.
-    fn step(&self, group: &Group<'_, 'b>, k: u32) -> Step<'b> {
-        let (b, t, terms) = (self.b, &self.tiling, self.class.terms() as usize);
+    /// The matrices of the products from `k` on.
+    fn step(&self, group: &Group<'_, 'b>, factors: Factors, k: u32) -> Step<'b> {
+        let (b, size, terms) = (self.b, factors.size(), self.class.terms() as usize);
+        let [rows, columns] = self.matrices(factors);
         let left = |i: u32, term: usize| {
-            b.left_matrix("a", group.left.block(term, (self.at.row + i * MATRIX, k), true))
+            b.left_matrix("a", group.left.block(term, (self.at.row + i * size, k), true))
         };
         let right = |stage: &Stage<'_, 'b>, j: u32, term: usize| {
-            b.right_matrix("b", stage.block(term, (self.at.column + j * MATRIX, k), false))
+            b.right_matrix("b", stage.block(term, (self.at.column + j * size, k), false))
+        };
+        let of_stage = |stage: &Stage<'_, 'b>| {
+            (0..columns).map(|j| (0..terms).map(|term| right(stage, j, term)).collect()).collect()
         };
         Step {
-            left: (0..t.tm / 2).map(|i| (0..terms).map(|term| left(i, term)).collect()).collect(),
-            rights: group
-                .rights
-                .iter()
-                .map(|(_, stage)| {
-                    (0..t.tn / 4).map(|j| (0..terms).map(|term| right(stage, j, term)).collect()).collect()
-                })
-                .collect(),
+            left: (0..rows).map(|i| (0..terms).map(|term| left(i, term)).collect()).collect(),
+            rights: group.rights.iter().map(|(_, stage)| of_stage(stage)).collect(),
         }
     }
 
@@ -333,7 +353,7 @@ impl<'b> Product<'_, 'b> {
         }
     }
 
-    /// The sums in ordinary registers: matrices go through workgroup memory one at a time.
+    /// The sums in ordinary registers: they go through workgroup memory, 16x16 at a time.
     fn registers(&self, sums: Sums<'b>, exchange: Option<Shared<'b>>) -> Accumulators<'b> {
         let (b, t) = (self.b, &self.tiling);
         let (matrices, array) = match (sums, exchange) {
@@ -342,17 +362,34 @@ impl<'b> Product<'_, 'b> {
             (Sums::Matrices(_), None) => return Accumulators::new(b, self.problem.sums, (t.tm, t.tn)),
         };
         let registers = Accumulators::new(b, self.problem.sums, (t.tm, t.tn));
-        let first = self.at.subgroup * (MATRIX * MATRIX / 4);
-        for (matrices, registers) in
-            matrices.iter().flatten().zip(registers.sums.iter().flat_map(|s| s.chunks(2)))
-        {
-            for (j, matrix) in matrices.iter().enumerate() {
-                matrix.store(MatrixBlock { array, index: first, stride: MATRIX / 4, order: Order::Rows });
-                b.subgroup_barrier();
-                for (half, row) in (0..).zip(registers) {
-                    row[j].set(array.load(first + self.at.lane + half * SUBGROUP));
+        // Elements of the array in a quadruple; matrices side by side in 16 columns.
+        let (elements, factors) = match self.units {
+            Units::Matrix(Factors::F32) => (4, Factors::F32),
+            Units::Matrix(factors) => (1, factors),
+            Units::Plain => return registers,
+        };
+        let (stride, across) = (elements * MATRIX / 4, (MATRIX / factors.size()) as usize);
+        let first = self.at.subgroup * (stride * MATRIX);
+        let quad = |number: Expr<'b>| match factors {
+            Factors::Half(_) => array.load(number),
+            Factors::F32 => b.vector(&[0, 1, 2, 3].map(|lane: u32| array.load(number + lane))),
+        };
+        for (matrices, registers) in matrices.iter().zip(&registers.sums) {
+            for (rows, registers) in matrices.chunks(across).zip(registers.chunks(2)) {
+                for j in (0..rows[0].len()).step_by(across) {
+                    for (i, row) in (0..).zip(rows) {
+                        for (column, matrix) in (0..).zip(&row[j..j + across]) {
+                            let [down, right] = [i, column].map(|n: u32| n * factors.size());
+                            let index = first + (down * stride + right * elements / 4);
+                            matrix.store(MatrixBlock { array, index, stride, order: Order::Rows });
+                        }
+                    }
+                    b.subgroup_barrier();
+                    for (half, row) in (0..).zip(registers) {
+                        row[j / across].set(quad(first + (self.at.lane + half * SUBGROUP) * elements));
+                    }
+                    b.subgroup_barrier();
                 }
-                b.subgroup_barrier();
             }
         }
         registers

@@ -15,7 +15,7 @@ use super::tiling::{Tiling, Units, matrix_stride};
 use super::view::View;
 use crate::KernelError;
 use crate::families::emit::decompose;
-use crate::kir::{Builder, Expr, MATRIX, MatrixBlock, Order, Shared, Type, Var};
+use crate::kir::{Builder, Expr, Factors, MatrixBlock, Order, Shared, Type, Var};
 use griffinfly_ir::target::NumericClass;
 
 /// What a quadruple holds.
@@ -78,8 +78,8 @@ pub(super) fn arrays<'b>(b: &'b Builder, name: &str, rows: u32, plan: (Tiling, U
     let array = |term: u32| {
         let name = format!("{name}_{term}");
         match units {
-            Units::Matrix(format) => b.shared_half(name, format, quads),
-            Units::Plain => b.shared(name, Type::F32, 4 * quads),
+            Units::Matrix(Factors::Half(format)) => b.shared_half(name, format, quads),
+            Units::Matrix(Factors::F32) | Units::Plain => b.shared(name, Type::F32, 4 * quads),
         }
     };
     (0..tiling.class().terms()).map(array).collect()
@@ -290,8 +290,10 @@ impl<'a, 'b> Stage<'a, 'b> {
         let index = line * self.stride() + along / 4;
         for (array, term) in self.arrays.iter().zip(rounding::terms(plan.b, value, plan.class, plan.units)) {
             match plan.units {
-                Units::Matrix(_) => array.store(index, term),
-                Units::Plain => (0..4).for_each(|j| array.store(index * 4 + u32::from(j), term.lane(j))),
+                Units::Matrix(Factors::Half(_)) => array.store(index, term),
+                Units::Matrix(Factors::F32) | Units::Plain => {
+                    (0..4).for_each(|j| array.store(index * 4 + u32::from(j), term.lane(j)))
+                }
             }
         }
     }
@@ -304,7 +306,7 @@ impl<'a, 'b> Stage<'a, 'b> {
         })
     }
 
-    /// The matrix of a term from `row` (a multiple of 16) and product `k` on. `is_left`: whether rows of the tile are rows of the
+    /// The matrix of a term from `row` and product `k` on, multiples of its size. `is_left`: whether rows of the tile are rows of the
     /// matrix.
     pub(super) fn block(&self, term: usize, (row, k): (Expr<'b>, u32), is_left: bool) -> MatrixBlock<'b> {
         let stride = self.stride();
@@ -312,8 +314,11 @@ impl<'a, 'b> Stage<'a, 'b> {
             Lines::OfRows => (row * stride + k / 4, if is_left { Order::Rows } else { Order::Columns }),
             Lines::OfProducts => (row / 4 + k * stride, if is_left { Order::Columns } else { Order::Rows }),
         };
-        debug_assert!(k.is_multiple_of(MATRIX));
-        MatrixBlock { array: self.arrays[term], index, stride, order }
+        let array = self.arrays[term];
+        match self.plan.units {
+            Units::Matrix(Factors::F32) => MatrixBlock { array, index: index * 4, stride: stride * 4, order },
+            _ => MatrixBlock { array, index, stride, order },
+        }
     }
 
     /// One element of a term, where matrices are multiplied by ordinary arithmetic.

@@ -1,6 +1,7 @@
 //! The table, the default choices, and proof by naga that every tiling prints valid kernels.
 
 use super::*;
+use crate::kir::Factors;
 use crate::{print, spirv};
 use griffinfly_ir::index::{Access, Store};
 use griffinfly_ir::loops::{Body, Contract};
@@ -91,8 +92,9 @@ fn tilings_for_matrix_units_divide_evenly() {
         assert!(t.bm.is_multiple_of(rows) && t.bn.is_multiple_of(columns) && t.bk.is_multiple_of(16), "{t}");
         // Rows that are summed besides: all chunks of an invocation are of the same rows, and their sums fit.
         assert!(t.invocations().is_multiple_of(t.bm / 4), "{t}");
-        let exchange = tiling::Units::Matrix(HalfFormat::F16).exchange_quads(t);
-        assert!(exchange >= matrix_stage::row_sum_quads(t), "{t}");
+        let exchange = tiling::Units::Matrix(Factors::Half(HalfFormat::F16)).exchange_quads(t);
+        let is_shared = t.class() != NumericClass::F32;
+        assert!(!is_shared || exchange >= matrix_stage::row_sum_quads(t), "{t}");
     }
     names.sort_unstable();
     names.dedup();
@@ -116,6 +118,7 @@ fn every_choice_prints_a_valid_kernel() {
         (product(132, 68, 96), hardware()),
         (product(37, 5, 70), hardware()),
         (product(132, 68, 4200), units),
+        (product(132, 68, 96), apple()),
     ];
     let summed = all.clone().map(|(l, target)| (with_row_sum(l), target));
     for (l, target) in all.into_iter().chain(summed) {
@@ -202,6 +205,39 @@ fn matrix_units_are_for_large_products_where_they_are_allowed() {
     let allowed = |is_derivative| griffinfly_ir::target::Contract::Fast.classes(is_derivative);
     assert!(allowed(false).contains(&f16) && !allowed(false).contains(&bf16));
     assert!(allowed(true).contains(&bf16) && !allowed(true).contains(&f16), "gradients are too small");
+}
+
+/// A device whose matrices are of f32.
+fn apple() -> Target {
+    Target { has_f32_matrices: true, compute_units: 10, max_workgroup_bytes: 32 << 10, ..hardware() }
+}
+
+#[test]
+fn strict_products_use_matrices_of_f32_where_those_are() {
+    let unrounded = [NumericClass::F32];
+    let chosen = |[m, n, k]: [usize; 3], target: &Target| {
+        choose_among(contract(&product(m, n, k)), target, &unrounded).to_string()
+    };
+    assert_eq!(chosen([1024; 3], &apple()), "f32 64x64x16/32x32");
+    assert_eq!(chosen([4096; 3], &apple()), "f32 64x64x16/32x32");
+    assert_eq!(chosen([1, 576, 1536], &apple()), "gemv 1x1/1x1/128");
+    let without = Target { has_f32_matrices: false, ..apple() };
+    for size in [[1024; 3], [4096; 3]] {
+        assert!(!chosen(size, &without).starts_with("f32"));
+        let (l, classes) = (product(size[0], size[1], size[2]), (&unrounded[..], Neighbours::None));
+        let is_for_matrices = |choice: &Choice| matches!(choice.tiling.staging, Staging::Matrix(_));
+        let count = |target: &Target| {
+            candidates(contract(&l), target, classes, 60).iter().filter(|c| is_for_matrices(c)).count()
+        };
+        assert!(count(&apple()) > 4 && count(&without) == 0, "nobody measures what is emulated");
+    }
+    // A table that was measured elsewhere is no reason to emulate.
+    let (text, l) = ("f32 64x64x16/32x32", product(1024, 1024, 1024));
+    let key = crate::families::tuned::key(&l, &unrounded).unwrap();
+    let mut choices = crate::families::tuned::Choices::new();
+    choices.insert(key, text);
+    let entry = |target: &Target| crate::families::tuned::entry(&l, target, &unrounded, &choices);
+    assert_eq!((entry(&apple()), entry(&without)), (Some(text), None));
 }
 
 #[test]

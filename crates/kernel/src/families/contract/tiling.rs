@@ -8,8 +8,8 @@
 //! of its share of every tile of products; at the end they add up in workgroup memory and finish equal shares of the outputs.
 
 use super::gemv::Exchange;
-use crate::kir::{MATRIX, SUBGROUP};
-use griffinfly_ir::target::{HalfFormat, NumericClass, Target};
+use crate::kir::{Factors, MATRIX, SUBGROUP};
+use griffinfly_ir::target::{NumericClass, Target};
 use std::fmt;
 
 /// How operands reach the registers.
@@ -77,7 +77,19 @@ const fn deep(class: NumericClass) -> [Tiling; 2] {
 /// Those of classes of one term.
 const DEEP: [[Tiling; 2]; 2] = [deep(NumericClass::F16), deep(NumericClass::Bf16)];
 
-/// The tilings for matrix units of all classes.
+/// Those of f32: little is staged at once, since a quadruple takes twice the room.
+const F32: [Tiling; 5] = {
+    const CLASS: NumericClass = NumericClass::F32;
+    [
+        matrix([32, 32, 16], [16, 16], CLASS),
+        matrix([64, 32, 16], [32, 16], CLASS),
+        matrix([64, 64, 16], [32, 32], CLASS),
+        matrix([64, 64, 32], [32, 32], CLASS),
+        matrix([128, 64, 16], [64, 32], CLASS),
+    ]
+};
+
+/// The tilings for matrix units of all classes that round.
 const MATRICES: [[Tiling; 7]; 4] = [
     matrices(NumericClass::Bf16x3),
     matrices(NumericClass::Bf16x2),
@@ -147,10 +159,10 @@ impl Tiling {
 
     /// All tilings for matrix units.
     pub fn matrices() -> impl Iterator<Item = &'static Self> {
-        MATRICES.iter().flatten().chain(DEEP.iter().flatten())
+        F32.iter().chain(MATRICES.iter().flatten()).chain(DEEP.iter().flatten())
     }
 
-    /// All tilings for f32 products, small to large.
+    /// All tilings for f32 products without matrix units, small to large.
     #[must_use]
     pub const fn all() -> &'static [Self] {
         const {
@@ -262,6 +274,20 @@ impl Tiling {
         if matches!(self.staging, Staging::Matrix(_)) { f64::from(self.tm / 2 * (self.tn / 4)) } else { 0.0 }
     }
 
+    /// What multiplies on a target.
+    pub(super) fn units(&self, target: &Target) -> Units {
+        match self.staging {
+            Staging::Matrix(NumericClass::F32) if target.has_f32_matrices => Units::Matrix(Factors::F32),
+            Staging::Matrix(class) => Units::of(target, class),
+            _ => Units::Plain,
+        }
+    }
+
+    /// Whether a target lacks the matrix units it is for, so that it only shows what they would do.
+    pub(in crate::families) fn is_emulated(&self, target: &Target) -> bool {
+        matches!(self.staging, Staging::Matrix(_)) && self.units(target) == Units::Plain
+    }
+
     /// Invocations per workgroup.
     #[must_use]
     pub const fn invocations(&self) -> u32 {
@@ -311,16 +337,18 @@ impl Tiling {
             Staging::Matrix(class) => {
                 // Row by row, which takes more than product by product.
                 let quads = (self.bm + rights * self.bn) * matrix_stride(self.bk) * class.terms();
-                let units = Units::of(target, class);
+                let units = self.units(target);
                 quads * units.quad_bytes() + units.exchange_quads(self) * 16
             }
         }
     }
 
-    /// Further bytes where something is summed for every row besides: sums leave matrices through an array that is large enough.
+    /// Further bytes where something is summed for every row besides: sums leave matrices of 16x16 through an array that will do.
     pub(super) fn row_sum_bytes(&self, target: &Target) -> u32 {
-        match (self.staging, Units::of(target, self.class())) {
-            (Staging::Matrix(_), Units::Plain) => 16 * super::matrix_stage::row_sum_quads(self),
+        match (self.staging, self.units(target)) {
+            (Staging::Matrix(_), Units::Plain | Units::Matrix(Factors::F32)) => {
+                16 * super::matrix_stage::row_sum_quads(self)
+            }
             _ => 0,
         }
     }
@@ -344,27 +372,30 @@ pub(in crate::families) const fn matrix_stride(length: u32) -> u32 {
 /// What multiplies matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::families) enum Units {
-    /// Matrix units, from arrays of half precision.
-    Matrix(HalfFormat),
+    /// Matrix units, from arrays of half precision or of f32.
+    Matrix(Factors),
     /// Ordinary arithmetic, from arrays of rounded f32.
     Plain,
 }
 
 impl Units {
-    /// Those of a target for a class.
+    /// Those of a target for a class that rounds.
     pub(in crate::families) fn of(target: &Target, class: NumericClass) -> Self {
-        class.format().filter(|f| target.matrix_formats.contains(f)).map_or(Units::Plain, Units::Matrix)
+        class
+            .format()
+            .filter(|f| target.matrix_formats.contains(f))
+            .map_or(Units::Plain, |f| Units::Matrix(Factors::Half(f)))
     }
 
     /// Bytes of a quadruple of terms.
     pub(in crate::families) const fn quad_bytes(self) -> u32 {
         match self {
-            Units::Matrix(_) => 8,
-            Units::Plain => 16,
+            Units::Matrix(Factors::Half(_)) => 8,
+            Units::Matrix(Factors::F32) | Units::Plain => 16,
         }
     }
 
-    /// Quadruples of f32 through which sums leave their matrices, one matrix per subgroup.
+    /// Quadruples of f32 through which sums leave their matrices, 16x16 of them per subgroup at a time.
     pub(super) const fn exchange_quads(self, tiling: &Tiling) -> u32 {
         match self {
             Units::Matrix(_) => tiling.invocations() / SUBGROUP * MATRIX * MATRIX / 4,

@@ -13,6 +13,9 @@ void barrier(int line);
 // An invocation waits here until all of its simdgroup wait at the same line.
 void meet(int line);
 
+// The number of the invocation in its simdgroup.
+unsigned lane();
+
 // Ends the dispatch with a report if there are no buffer and no threadgroup memory that hold all of these bytes.
 void check(void const* first, size_t bytes);
 

@@ -74,6 +74,8 @@ void meet(int line) {
     leave(State::Meeting);
 }
 
+unsigned lane() { return current->at.index % SIMDGROUP; }
+
 void check(void const* first, size_t bytes) {
     char const* begin = static_cast<char const*>(first);
     for (Binding const& memory : memories) {

@@ -23,7 +23,7 @@ use super::tile::{Registers, Rows, Tile};
 use crate::KernelError;
 use crate::families::contract::rounding;
 use crate::families::contract::tiling::{Units, matrix_stride};
-use crate::kir::{Expr, MATRIX, MatrixBlock, MatrixVar, Order, Shared, Type, Var};
+use crate::kir::{Expr, Factors, MATRIX, MatrixBlock, MatrixVar, Order, Shared, Type, Var};
 use griffinfly_ir::target::NumericClass;
 
 /// What a strip owns: matrices by place along the width and term, where there are such.
@@ -63,8 +63,8 @@ impl<'a, 'b> Frame<'a, 'b> {
         let (b, g) = (self.b, self.geometry);
         let places = g.halves(self.a.variant, self.width(), self.units);
         let halves = match self.units {
-            Units::Matrix(format) => b.shared_half("halves", format, places.length),
-            Units::Plain => b.shared("halves", Type::F32X4, places.length),
+            Units::Matrix(Factors::Half(format)) => b.shared_half("halves", format, places.length),
+            Units::Matrix(Factors::F32) | Units::Plain => b.shared("halves", Type::F32X4, places.length),
         };
         let array = || b.shared("scores", Type::F32X4, g.rows * g.score_stride());
         Strips { scores: (self.units != Units::Plain).then(array), halves, places, class }
@@ -145,10 +145,12 @@ impl<'a, 'b> Frame<'a, 'b> {
     /// Products of the invocation's row with its columns of a tile, in quadruples. The strip has to have waited since it read scores; with
     /// matrices it waits here, before it reads the new ones.
     fn strip_products(&self, strips: Strips<'b>, own: &Own<'a, 'b>, other: Tile<'a, 'b>) -> Vec<Expr<'b>> {
-        let Some(scores) = strips.scores else { return self.plain_products(own.tile, other) };
+        let (Units::Matrix(factors), Some(scores)) = (self.units, strips.scores) else {
+            return self.plain_products(own.tile, other);
+        };
         let (b, g, stride) = (self.b, self.geometry, matrix_stride(self.width()));
         let columns: Vec<u32> = (0..g.columns).step_by(MATRIX as usize).collect();
-        let sums: Vec<MatrixVar<'b>> = columns.iter().map(|_| b.matrix_sum("product")).collect();
+        let sums: Vec<MatrixVar<'b>> = columns.iter().map(|_| b.matrix_sum("product", factors)).collect();
         for (k, lefts) in (0..).zip(&own.matrices) {
             let order = Order::Columns;
             let right = |term: u32, column: u32| {
@@ -206,8 +208,9 @@ impl<'a, 'b> Frame<'a, 'b> {
     fn strip_sums(&self) -> StripSums<'b> {
         match self.units {
             Units::Plain => StripSums::Plain(self.sums()),
-            Units::Matrix(_) => {
-                StripSums::Matrices((0..self.width() / MATRIX).map(|_| self.b.matrix_sum("sum")).collect())
+            Units::Matrix(factors) => {
+                let sum = |_| self.b.matrix_sum("sum", factors);
+                StripSums::Matrices((0..self.width() / MATRIX).map(sum).collect())
             }
         }
     }
