@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import {
-  DIGITS, FRAME, PATIENCE, answer, draw, notice, probabilities, ready, says, shown, step, trained, visit,
+  DIGITS, FRAME, PATIENCE, answer, draw, notice, paint, probabilities, ready, says, shown, step, trained, visit,
 } from './visitor.mjs';
 
 /** Where screenshot, checkpoint and numbers go. */
@@ -33,6 +33,28 @@ function safetensors(name, shape) {
   length.writeBigUInt64LE(BigInt(header.length));
   return Buffer.concat([length, Buffer.from(header), Buffer.alloc(4 * count)]);
 }
+
+/** The page with another text of one of its scripts: `edit` gets the text, and how often it was asked for before. */
+function scripted(name, edit) {
+  let count = 0;
+  return (page) => page.route(`**/${name}`, async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, body: edit(await response.text(), count) });
+    count += 1;
+  });
+}
+
+/** A text with another part in the place of one that it has. */
+function swapped(text, part, other) {
+  assert.ok(text.includes(part), part);
+  return text.replace(part, other);
+}
+
+const BREAKS_DOWN = "throw new WebAssembly.RuntimeError('unreachable');";
+
+/** The page whose first worker breaks down in a method, at a step; those after it do not. */
+const breakingDown = (method, body, at) => scripted('worker.js', (text, count) => (count > 0 ? text
+  : swapped(text, `${method} => ${body}`, `${method} => { if (model.state().steps === ${at}) ${BREAKS_DOWN} return ${body}; }`)));
 
 /** Drops a file on the page. */
 async function drop(page, { name, mimeType, buffer }) {
@@ -160,6 +182,13 @@ test('files that do not fit and pictures that are no digits change nothing', { t
     await says(page, /bytes|header/i);
     await page.setInputFiles('#file', chosen('empty.safetensors', ''));
     await says(page, /too short|0 bytes/i);
+    const huge = await page.evaluateHandle(() => {
+      const made = new DataTransfer();
+      made.items.add(new File([new ArrayBuffer((64 << 20) + 1)], 'huge.safetensors'));
+      return made;
+    });
+    await page.dispatchEvent('body', 'drop', { dataTransfer: huge });
+    await says(page, /huge\.safetensors is too large/);
     await drop(page, chosen('other.safetensors', safetensors('encoder.weight', [3, 5])));
     await says(page, /other\.safetensors does not fit: .*'conv1\.weight'.*is missing.*'encoder\.weight'.*is not part of the model/);
     assert.equal(await page.$eval('#notice', (element) => element.className), 'bad');
@@ -202,25 +231,91 @@ test('a lost device is replaced, and the training goes on', { timeout: 4 * PATIE
 });
 
 test('a worker that breaks down is replaced', { timeout: 3 * PATIENCE }, async () => {
-  // The first worker breaks down, those after it do not.
-  let broken = false;
-  const prepare = (page) => page.route('**/worker.js', async (route) => {
-    const response = await route.fetch();
-    const text = await response.text();
-    const breaks = "if (model.state().steps === 32) throw new WebAssembly.RuntimeError('unreachable');";
-    const body = text.replace('train: (steps) => model.train(steps)',
-      `train: (steps) => { ${breaks} return model.train(steps); }`);
-    assert.notEqual(body, text);
-    await route.fulfill({ response, body: broken ? text : body });
-    broken = true;
-  });
   await visit(async ({ page }) => {
     await ready(page);
     await page.click('#train');
-    await says(page, /device was lost: unreachable\..* from step 24/i);
+    await says(page, /program broke down: unreachable\..* The training goes on from step 24\./);
     await trained(page, 64);
     assert.match(await page.getAttribute('#curve', 'aria-label'), /^The loss of (64|72|80|88) steps/);
-  }, { prepare });
+  }, { prepare: breakingDown('train: (steps)', 'model.train(steps)', 32) });
+});
+
+test('a worker that breaks down between two steps is replaced too', { timeout: 2 * PATIENCE }, async () => {
+  await visit(async ({ page }) => {
+    await ready(page);
+    await page.click('#train');
+    await says(page, /program broke down: unreachable\..* The training goes on from step 24\./);
+    await trained(page, 64);
+  }, { prepare: breakingDown('save: ()', 'model.save()', 48) });
+});
+
+test('one starts anew although the worker breaks down, on what there is then', { timeout: 2 * PATIENCE }, async () => {
+  // The first worker opens one device only, and those after it find no adapter.
+  const prepare = scripted('worker.js', (text, count) => (count > 0 ? `GPU.prototype.requestAdapter = async () => null;${text}`
+    : swapped(text, 'async open(backend) {', `async open(backend) { if (model) ${BREAKS_DOWN}`)));
+  await visit(async ({ page }) => {
+    await ready(page);
+    assert.equal(await page.textContent('#backend'), 'WebGPU');
+    await page.click('#train');
+    await trained(page, 16);
+    await page.click('#anew');
+    await says(page, /untrained network\. It runs on the processor\./);
+    assert.match(await page.textContent('#backend'), /Processor/);
+    assert.equal(await step(page), 0);
+    await page.click('#train');
+    await trained(page, 16);
+  }, { prepare, expected: LOST });
+});
+
+test('what is clicked while it trains is done', { timeout: 3 * PATIENCE }, async () => {
+  await visit(async ({ page }) => {
+    await ready(page);
+    await page.click('#train');
+    await trained(page, 16);
+    await page.dblclick('#train');
+    await says(page, /^Paused at step/);
+    assert.equal(await page.textContent('#train'), 'Go on');
+    const at = await step(page);
+    await page.click('#train');
+    await trained(page, at + 8);
+
+    // Teaching waits for the steps under way alone, whatever the button is told meanwhile.
+    await draw(page, DIGITS[7]);
+    await page.waitForSelector('#teach button:nth-child(8):enabled');
+    await page.evaluate(() => {
+      for (const place of ['#teach button:nth-child(8)', '#train']) document.querySelector(place).click();
+    });
+    await says(page, /^Practised/);
+    assert.ok(await step(page) < 400, `practised at step ${await step(page)}`);
+    assert.equal(await page.textContent('#train'), 'Go on');
+  });
+});
+
+test('the answer is to what was drawn last', { timeout: 2 * PATIENCE }, async () => {
+  await visit(async ({ page }) => {
+    await ready(page);
+    await page.click('#train');
+    await trained(page, 16);
+    await paint(page, DIGITS[1]);
+    await page.click('#clear');
+    assert.match(await answer(page), /nothing drawn/);
+    // By then an answer to the strokes would have come.
+    await trained(page, (await step(page)) + 24);
+    assert.match(await page.textContent('#answer'), /nothing drawn/);
+    assert.equal((await probabilities(page)).some((share) => share > 0), false);
+
+    // The pen of the keyboard is seen; whoever leaves the field with the pen down has drawn a stroke.
+    await page.focus('#field');
+    await page.keyboard.press(' ');
+    for (let i = 0; i < 12; i += 1) await page.keyboard.press('ArrowDown');
+    assert.ok(await page.isVisible('#pen'));
+    await page.keyboard.press('Tab');
+    assert.doesNotMatch(await answer(page), /nothing drawn/);
+    assert.ok(await page.isHidden('#pen'));
+    const isLeftAlone = await page.$eval('#field', (field) =>
+      field.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowLeft', altKey: true, cancelable: true })));
+    assert.ok(isLeftAlone, 'Alt and an arrow are the browser\'s');
+  });
 });
 
 test('a tab that is closed while it trains loses nothing it kept', { timeout: 3 * PATIENCE }, async () => {
@@ -239,6 +334,28 @@ test('a tab that is closed while it trains loses nothing it kept', { timeout: 3 
   });
 });
 
+test('what is begun before the last visit is back is not overwritten by it', { timeout: 3 * PATIENCE }, async () => {
+  // The browser finds what it kept when the test says so.
+  const prepare = scripted('store.js', (text) => swapped(text, 'export const get = () => transact(',
+    'export const get = async () => await new Promise((go) => { globalThis.find = go; }) ?? transact('));
+  await visit(async ({ page, open }) => {
+    await ready(page);
+    await page.click('#train');
+    await trained(page, 32);
+    await page.close();
+    const again = await open();
+    await ready(again);
+    await again.click('#train');
+    await trained(again, 8);
+    await again.evaluate(() => globalThis.find());
+    await trained(again, (await step(again)) + 16);
+    await again.click('#train');
+    await says(again, /^Paused at step .* The training of your last visit was not brought back/);
+    const at = await step(again);
+    assert.match(await again.getAttribute('#curve', 'aria-label'), new RegExp(`^The loss of ${at} steps, from 2\\.`));
+  }, { prepare });
+});
+
 test('without WebGPU the processor does it, and the page says so', { timeout: 3 * PATIENCE }, async () => {
   await visit(async ({ page }) => {
     await ready(page);
@@ -252,10 +369,7 @@ test('without WebGPU the processor does it, and the page says so', { timeout: 3 
 });
 
 /** The page with code in front of its worker's. */
-const beforeWorker = (code) => (page) => page.route('**/worker.js', async (route) => {
-  const response = await route.fetch();
-  await route.fulfill({ response, body: code + (await response.text()) });
-});
+const beforeWorker = (code) => scripted('worker.js', (text) => code + text);
 
 for (const [name, code, said] of [
   ['no adapter', 'GPU.prototype.requestAdapter = async () => null;', /No WebGPU here/],
@@ -276,17 +390,27 @@ for (const [name, code, said] of [
   });
 }
 
-test('a browser that keeps nothing is told once, and the rest works', { timeout: 2 * PATIENCE }, async () => {
+test('a browser that keeps nothing is told as long as that is so, and the rest works', { timeout: 2 * PATIENCE }, async () => {
   const prepare = (page) => page.addInitScript(() => {
-    IDBFactory.prototype.open = () => { throw new DOMException('not in private windows', 'SecurityError'); };
+    const { open } = IDBFactory.prototype;
+    globalThis.isPrivate = true;
+    IDBFactory.prototype.open = function openUnlessPrivate(...args) {
+      if (globalThis.isPrivate) throw new DOMException('not in private windows', 'SecurityError');
+      return open.apply(this, args);
+    };
   });
   await visit(async ({ page }) => {
     await ready(page);
     await page.click('#train');
-    await says(page, /does not keep the training.*not in private windows/);
+    await page.waitForSelector('#unkept:has-text("not in private windows")');
     await trained(page, 40);
     await page.click('#train');
-    await page.waitForSelector('#train:has-text("Go on")');
+    await says(page, /^Paused at step/);
+    assert.equal(await page.textContent('#train'), 'Go on');
+    assert.match(await page.textContent('#unkept'), /does not keep the training .*not in private windows.*: save it as a file/);
+    await page.evaluate(() => { globalThis.isPrivate = false; });
+    await page.click('#train');
+    await page.waitForSelector('#unkept:empty', { state: 'attached' });
   }, { prepare });
 });
 

@@ -85,9 +85,8 @@ export const trained = (page, steps, timeout = PATIENCE) =>
 /** Numbers the page shows with more digits than it prints. */
 export const shown = (page, id) => page.$eval(`#${id}`, (element) => Number(element.dataset.value));
 
-/** Draws strokes, each a list of points from 0 to 1, with the pointer, and waits for the answer. */
-export async function draw(page, strokes) {
-  await page.click('#clear');
+/** Draws strokes, each a list of points from 0 to 1, with the pointer. */
+export async function paint(page, strokes) {
   const field = page.locator('#field');
   await field.scrollIntoViewIfNeeded();
   const box = await field.boundingBox();
@@ -98,6 +97,12 @@ export async function draw(page, strokes) {
     for (const point of stroke.slice(1)) await page.mouse.move(...place(point), { steps: 4 });
     await page.mouse.up();
   }
+}
+
+/** Draws strokes on the empty field, and waits for the answer. */
+export async function draw(page, strokes) {
+  await page.click('#clear');
+  await paint(page, strokes);
   return answer(page);
 }
 

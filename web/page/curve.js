@@ -1,4 +1,5 @@
-// The loss of each step as a line, on a logarithmic scale from 0.001 to 10.
+// The loss of each step as a line, on a logarithmic scale from 0.001 to 10. The curve knows at which step it begins: a training from a file
+// has no losses of the steps before.
 
 const WIDTH = 440;
 const HEIGHT = 180;
@@ -13,6 +14,7 @@ const y = (loss) => {
 export class Curve {
   #svg;
   #losses = [];
+  #first = 0;
   #drawn = false;
 
   constructor(svg) {
@@ -35,13 +37,28 @@ export class Curve {
     return this.#losses;
   }
 
-  set(losses) {
-    this.#losses = [...losses];
+  /** The step before the first loss. */
+  get first() {
+    return this.#first;
+  }
+
+  set(losses, first) {
+    [this.#losses, this.#first] = [[...losses], first];
     this.#draw();
   }
 
-  add(losses) {
-    this.#losses.push(...losses);
+  /** Adds the losses of the last steps; so many are made with them. */
+  add(losses, steps) {
+    const before = steps - losses.length;
+    this.cut(before);
+    if (this.#first + this.#losses.length === before) this.#losses.push(...losses);
+    else this.set(losses, before);
+    this.#draw();
+  }
+
+  /** Takes away what is after so many steps. */
+  cut(steps) {
+    this.#losses.length = Math.min(this.#losses.length, Math.max(0, steps - this.#first));
     this.#draw();
   }
 

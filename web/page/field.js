@@ -1,32 +1,40 @@
 // The field a visitor draws on, with pointer, finger or keyboard, or puts a picture on. `changed` is called whenever a stroke ends.
+// `marker` is an element over the field that shows where the keyboard's pen is: drawn on the field it would be ink.
 
 /** Width of a stroke in points of the field. */
 const STROKE = 22;
 /** How far an arrow key moves the pen. */
 const MOVE = 12;
+const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 export class Field {
   #canvas;
   #context;
   #changed;
+  #marker;
   #pointer = null;
-  #pen = null;
+  /** Of the keyboard. */
+  #pen;
   #version = 0;
 
-  constructor(canvas, changed) {
+  constructor(canvas, marker, changed) {
     this.#canvas = canvas;
     this.#context = canvas.getContext('2d', { willReadFrequently: true });
     this.#changed = changed;
+    this.#marker = marker;
     this.#blank();
+    this.#start();
     canvas.addEventListener('pointerdown', (event) => this.#down(event));
     canvas.addEventListener('pointermove', (event) => this.#moved(event));
     for (const end of ['pointerup', 'pointercancel']) canvas.addEventListener(end, (event) => this.#up(event));
     canvas.addEventListener('keydown', (event) => this.#key(event));
+    canvas.addEventListener('focus', () => this.#mark(canvas.matches(':focus-visible')));
+    canvas.addEventListener('blur', () => this.#left());
   }
 
   clear() {
     this.#blank();
-    this.#pen = null;
+    this.#start();
     this.#done();
   }
 
@@ -91,6 +99,7 @@ export class Field {
 
   #down(event) {
     if (this.#pointer !== null) return;
+    this.#mark(false);
     this.#canvas.setPointerCapture(event.pointerId);
     this.#pointer = { id: event.pointerId, at: this.#place(event) };
     this.#line(this.#pointer.at, this.#pointer.at);
@@ -113,25 +122,52 @@ export class Field {
   }
 
   #key(event) {
-    const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-    const { width, height } = this.#canvas;
-    this.#pen ??= { at: [width / 2, height / 4], down: false };
-    if (event.key === 'Escape') {
-      this.clear();
-    } else if (event.key === ' ') {
-      this.#pen.down = !this.#pen.down;
-      if (this.#pen.down) this.#line(this.#pen.at, this.#pen.at);
-      else this.#done();
-    } else if (event.key in moves) {
-      const [x, y] = moves[event.key];
-      const inside = (value, most) => Math.min(most - STROKE / 2, Math.max(STROKE / 2, value));
-      const to = [inside(this.#pen.at[0] + x * MOVE, width), inside(this.#pen.at[1] + y * MOVE, height)];
-      if (this.#pen.down) this.#line(this.#pen.at, to);
-      this.#pen.at = to;
-    } else {
-      return;
-    }
+    // With these a key is the browser's: Alt and an arrow go to another page.
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.key === 'Escape') this.clear();
+    else if (event.key === ' ') this.#press(!this.#pen.down);
+    else if (event.key in MOVES) this.#move(MOVES[event.key]);
+    else return;
+    this.#mark(true);
     event.preventDefault();
+  }
+
+  /** Puts the pen where a stroke may begin, lifted. */
+  #start() {
+    const { width, height } = this.#canvas;
+    this.#pen = { at: [width / 2, height / 4], down: false };
+    this.#mark();
+  }
+
+  #move([x, y]) {
+    const { width, height } = this.#canvas;
+    const inside = (value, most) => Math.min(most - STROKE / 2, Math.max(STROKE / 2, value));
+    const to = [inside(this.#pen.at[0] + x * MOVE, width), inside(this.#pen.at[1] + y * MOVE, height)];
+    if (this.#pen.down) this.#line(this.#pen.at, to);
+    this.#pen.at = to;
+  }
+
+  /** Puts the pen down, or lifts it, which ends a stroke. */
+  #press(isDown) {
+    this.#pen.down = isDown;
+    if (isDown) this.#line(this.#pen.at, this.#pen.at);
+    else this.#done();
+  }
+
+  /** A stroke ends where the visitor leaves the field. */
+  #left() {
+    if (this.#pen.down) this.#press(false);
+    this.#mark(false);
+  }
+
+  /** Shows where the pen is and whether it is down, or hides it. */
+  #mark(isShown = !this.#marker.hidden) {
+    const { at: [x, y], down } = this.#pen;
+    const { width, height } = this.#canvas;
+    this.#marker.hidden = !isShown;
+    this.#marker.style.left = `${(100 * x) / width}%`;
+    this.#marker.style.top = `${(100 * y) / height}%`;
+    this.#marker.classList.toggle('down', down);
   }
 }
 

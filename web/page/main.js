@@ -11,45 +11,58 @@ const KEEP = 24;
 const PRACTICE = 24;
 /** From how probable an answer on it is given without a doubt. */
 const SURE = 0.6;
+/** The largest file that is read: no file of this network comes near. */
+const LARGEST = 64 << 20;
 
 const $ = (id) => document.getElementById(id);
 const engine = new Engine();
 const curve = new Curve($('curve'));
-let isTraining = false;
-/** The visitor's last action: the next one waits for it. */
+/** The training that goes on or waits for its turn, and whether it is still wanted. */
+let training = null;
+/** Steps made, when the model was last asked. */
+let made = 0;
+/** The visitor's last action, for which the next one waits, and how many there were. */
 let last = Promise.resolve();
-/** The image of what is drawn, and what it was said to be. */
+let actions = 0;
+/** The image of what is drawn. */
 let drawn = null;
-let keeps = true;
 
 function say(text, isBad = false) {
   $('notice').textContent = text;
   $('notice').classList.toggle('bad', isBad);
 }
 
+/** Says more than was said last. */
+function add(text) {
+  say(`${$('notice').textContent} ${text}`, $('notice').classList.contains('bad'));
+}
+
 /** Runs an action of the visitor's; what goes wrong is said, and the page goes on. */
 async function attempt(action) {
-  try {
-    return await action();
-  } catch (error) {
+  const all = [[action, 'What you asked for was not done; try again. The network is at'], [refresh, 'The network is at']];
+  for (const [run, where] of all) {
     try {
-      if (error.name !== 'Interrupted') throw error;
-      await replaced(error);
-    } catch (final) {
-      say(sentence(final.message), true);
+      await run();
+    } catch (error) {
+      await failed(error, where);
     }
-    return undefined;
-  } finally {
-    await refresh();
   }
 }
 
-/** Says that the device was replaced, and where that left the training. */
-async function replaced(error) {
-  await showDevice();
-  const { steps } = await engine.state();
-  curve.set(curve.losses.slice(0, steps));
-  say(`The device was lost: ${sentence(error.message)} ${whereItRuns()} The training goes on from step ${steps}.`, true);
+async function failed(error, where) {
+  try {
+    if (error.name !== 'Interrupted') throw error;
+    await replaced(error, where);
+  } catch (final) {
+    say(sentence(final.message), true);
+  }
+}
+
+/** Says that the device was replaced, and which step that led to. */
+async function replaced(error, where) {
+  showDevice();
+  const steps = await refresh();
+  say(`${sentence(error.message)} ${whereItRuns()} ${where} step ${steps}.`, true);
 }
 
 /** A message as a sentence; names of files stay as they are. */
@@ -57,46 +70,51 @@ const sentence = (text) => text.replace(/^[a-z]+ /, (word) => word[0].toUpperCas
 const bytes = (count) => (count < 1 << 20 ? `${(count / 1024).toFixed(0)} KiB` : `${(count / (1 << 20)).toFixed(1)} MiB`);
 const whereItRuns = () => (engine.about.backend === 'webgpu' ? 'It runs on WebGPU.' : 'It runs on the processor.');
 
-async function showDevice() {
+function showDevice() {
   const { backend, name, driver, adapter } = engine.about;
   $('backend').textContent = backend === 'webgpu' ? 'WebGPU' : 'Processor (WebAssembly)';
   $('adapter').textContent = adapter || (driver && driver !== backend ? `${name} (${driver})` : name);
 }
 
-/** Numbers and buttons as they are now. */
+/** The button that begins and ends a training. */
+function showTraining() {
+  const isDone = made >= engine.about.stepsInAll;
+  $('train').textContent = training?.isWanted ? 'Pause' : training ? 'Pausing…' : isDone ? 'Trained' : made ? 'Go on' : 'Train';
+  $('train').disabled = training === null && isDone;
+}
+
+/** Numbers and buttons as they are now; how many steps are made. */
 async function refresh() {
-  let state;
-  try {
-    state = await engine.state();
-  } catch {
-    return;
-  }
+  const state = await engine.state();
   const all = engine.about.stepsInAll;
-  const isDone = state.steps >= all;
+  made = state.steps;
+  // A lost device takes steps with it.
+  curve.cut(made);
   $('step').textContent = `${state.steps} of ${Math.max(all, state.steps)}`;
   $('progress').max = all;
   $('progress').value = Math.min(state.steps, all);
   $('loss').textContent = curve.losses.length ? curve.losses.at(-1).toPrecision(3) : '–';
   $('memory').textContent = bytes(state.memoryBytes);
   $('heap').textContent = bytes(state.heapBytes);
-  $('train').textContent = isTraining ? 'Pause' : isDone ? 'Trained' : state.steps ? 'Go on' : 'Train';
-  $('train').disabled = !isTraining && isDone;
+  showTraining();
   for (const id of ['anew', 'save', 'load']) $(id).disabled = false;
   const count = state.examples;
   if (count) $('taught').textContent = `${count} ${count === 1 ? 'example' : 'examples'} of yours so far.`;
   for (const button of $('teach').children) button.disabled = drawn === null;
+  return made;
 }
 
 /** Keeps a snapshot for a device that is lost and for the next visit. */
 async function keep() {
   const snapshot = await engine.keep();
-  if (!keeps) return;
+  let unkept = '';
   try {
-    await store.put({ ...snapshot, losses: curve.losses });
+    await store.put({ ...snapshot, losses: curve.losses, first: curve.first });
   } catch (error) {
-    keeps = false;
-    say(`This browser does not keep the training for your next visit (${error?.message ?? error}): save it as a file.`, true);
+    unkept = `This browser does not keep the training for your next visit (${error?.message ?? error}): save it as a file.`;
   }
+  // Said again it would be read out again.
+  if ($('unkept').textContent !== unkept) $('unkept').textContent = unkept;
 }
 
 async function showAccuracy() {
@@ -105,103 +123,123 @@ async function showAccuracy() {
   $('accuracy').dataset.value = accuracy;
 }
 
-/** Trains until it is done or stopped. */
-async function train() {
+/** Trains until it is done or not wanted any more. */
+async function train(run) {
   try {
-    await steps();
+    await steps(run);
+    await keep();
+    await showAccuracy();
+    await classify();
+    await refresh();
+    say(made >= engine.about.stepsInAll ? `Trained. Draw a digit! ${whereItRuns()}` : `Paused at step ${made}.`);
   } finally {
-    isTraining = false;
+    training = null;
+    showTraining();
   }
-  await keep();
-  await showAccuracy();
-  await classify();
-  const { steps: made } = await engine.state();
-  say(made >= engine.about.stepsInAll ? `Trained. Draw a digit! ${whereItRuns()}` : `Paused at step ${made}.`);
 }
 
-async function steps() {
+async function steps(run) {
   const times = [];
   let kept = 0;
-  if (isTraining) say('Training…');
-  while (isTraining) {
-    const start = performance.now();
-    let losses;
+  if (run.isWanted) say('Training…');
+  while (run.isWanted) {
     try {
-      losses = await engine.train(CHUNK);
+      const start = performance.now();
+      const losses = await engine.train(CHUNK);
+      times.push((performance.now() - start) / losses.length);
+      showTime(times);
+      curve.add(losses, (await engine.state()).steps);
+      kept += losses.length;
+      await refresh();
+      if (made >= engine.about.stepsInAll) return;
+      if (kept >= KEEP) {
+        kept = 0;
+        await keep();
+        await showAccuracy();
+      }
     } catch (error) {
       if (error.name !== 'Interrupted') throw error;
-      await replaced(error);
-      continue;
-    }
-    times.push((performance.now() - start) / losses.length);
-    curve.add(losses);
-    // The first steps compile their kernels.
-    const sorted = times.slice(times.length > 2 ? 1 : 0).sort((a, b) => a - b);
-    const median = sorted[Math.floor(sorted.length / 2)];
-    $('time').textContent = `${median.toFixed(1)} ms`;
-    $('time').dataset.value = median;
-    kept += losses.length;
-    await refresh();
-    const { steps: made } = await engine.state();
-    if (made >= engine.about.stepsInAll) return;
-    if (kept >= KEEP) {
-      kept = 0;
-      await keep();
-      await showAccuracy();
+      await replaced(error, 'The training goes on from');
     }
   }
+}
+
+function showTime(times) {
+  // The first steps compile their kernels.
+  const sorted = times.slice(times.length > 2 ? 1 : 0).sort((a, b) => a - b);
+  const median = sorted[Math.floor(sorted.length / 2)];
+  $('time').textContent = `${median.toFixed(1)} ms`;
+  $('time').dataset.value = median;
 }
 
 /** Does something with the model after what was begun before; a training stops for it. */
 function act(action) {
-  isTraining = false;
+  actions += 1;
+  pause();
   last = last.then(() => attempt(action));
   return last;
+}
+
+/** Ends the training there is, after the steps that are under way. */
+function pause() {
+  if (training === null) return;
+  training.isWanted = false;
+  showTraining();
+}
+
+function startOrPause(event) {
+  // Of a double click the first counts.
+  if (event.detail > 1) return;
+  if (training !== null) {
+    pause();
+    return;
+  }
+  const run = { isWanted: true };
+  act(() => train(run));
+  training = run;
+  showTraining();
 }
 
 /** Says what is drawn, and marks the answer with the drawing it is of. */
 async function classify() {
   const version = $('field').dataset.drawn ?? '';
-  try {
-    await answer();
-  } finally {
-    $('answer').dataset.of = version;
-  }
+  drawn = null;
+  const { image, probabilities, text } = await look();
+  // What was drawn meanwhile has an answer of its own, which may have been quicker.
+  if (version !== ($('field').dataset.drawn ?? '')) return;
+  drawn = image;
+  [...$('bars').children].forEach((bar, digit) => {
+    const percent = probabilities ? `${Math.round(100 * probabilities[digit])}%` : '';
+    bar.querySelector('meter').value = probabilities?.[digit] ?? 0;
+    bar.querySelector('meter').setAttribute('aria-valuetext', percent || 'unknown');
+    bar.querySelector('span').textContent = percent;
+  });
+  $('answer').textContent = text;
+  $('answer').dataset.of = version;
 }
 
-async function answer() {
-  drawn = null;
+/** What the network says to the drawing: its image and the probabilities, where there are any, and a sentence. */
+async function look() {
   const { ink, width, height } = field.ink();
-  const bars = [...$('bars').children];
-  const show = (probabilities) => bars.forEach((bar, digit) => {
-    const share = probabilities?.[digit] ?? 0;
-    bar.querySelector('meter').value = share;
-    bar.querySelector('output').textContent = probabilities ? `${Math.round(100 * share)}%` : '';
-  });
   let image;
   try {
     image = await engine.image(ink, width, height);
   } catch (error) {
     if (error.name !== 'Refused') throw error;
-    show(null);
-    $('answer').textContent = sentence(error.message);
-    return;
+    return { image: null, probabilities: null, text: sentence(error.message) };
   }
   const { steps } = await engine.state();
   const { probabilities, digit, isDigit } = await engine.classify(image);
-  drawn = image;
-  const share = probabilities[digit];
-  $('answer').dataset.digit = isDigit ? digit : '';
   if (!isDigit) {
-    show(null);
-    $('answer').textContent = 'This looks like no digit. Clear the field and draw one, or say below what it is.';
-    return;
+    const text = 'This looks like no digit. Clear the field and draw one, or say below what it is.';
+    return { image, probabilities: null, text };
   }
-  show(probabilities);
+  const share = probabilities[digit];
   const percent = `${Math.round(100 * share)} %`;
-  if (steps === 0) $('answer').textContent = 'The network is not trained yet: this is a guess.';
-  else if (share < SURE) $('answer').textContent = `Not sure: perhaps a ${digit} (${percent}).`;
-  else $('answer').textContent = `It is a ${digit} (${percent}).`;
+  let text = `It is a ${digit} (${percent}).`;
+  if (steps === 0) text = 'The network is not trained yet: this is a guess.';
+  else if (share < SURE) text = `Not sure: perhaps a ${digit} (${percent}).`;
+  return { image, probabilities, text };
 }
 
 async function teach(digit) {
@@ -210,7 +248,8 @@ async function teach(digit) {
   await act(async () => {
     say('Practising on your example…');
     await engine.addExample(image, digit);
-    curve.add(await engine.practise(PRACTICE));
+    const losses = await engine.practise(PRACTICE);
+    curve.add(losses, (await engine.state()).steps);
     await keep();
     await showAccuracy();
     await classify();
@@ -234,11 +273,11 @@ async function save() {
 async function load(file) {
   await act(async () => {
     const kind = await engine.load(new Uint8Array(await file.arrayBuffer()), file.name);
-    curve.set([]);
+    curve.set([], 0);
     await keep();
     await showAccuracy();
     await classify();
-    const { steps } = await engine.state();
+    const steps = await refresh();
     say(kind === 'training'
       ? `Loaded ${file.name}: the training is at step ${steps}.`
       : `Loaded the weights of ${file.name}: training starts at step 0 with them.`);
@@ -248,18 +287,24 @@ async function load(file) {
 async function anew() {
   await act(async () => {
     await engine.anew();
+    showDevice();
     await store.remove().catch(() => {});
-    curve.set([]);
+    curve.set([], 0);
     $('accuracy').textContent = $('time').textContent = '–';
     $('taught').textContent = 'No examples of yours yet.';
     await classify();
-    say('A new, untrained network.');
+    await refresh();
+    say(`A new, untrained network. ${whereItRuns()}`);
   });
 }
 
 /** A file that was dropped or chosen: a checkpoint, or a picture for the field. */
 async function take(file) {
   if (!file) return;
+  if (file.size > LARGEST) {
+    say(`${file.name} is too large: files of up to ${bytes(LARGEST)} are read.`, true);
+    return;
+  }
   if (file.type.startsWith('image/')) {
     try {
       await field.show(file);
@@ -271,12 +316,12 @@ async function take(file) {
   await load(file);
 }
 
-const field = new Field($('field'), () => attempt(classify));
+const field = new Field($('field'), $('pen'), () => attempt(classify));
 
 function wire() {
   for (let digit = 0; digit < 10; digit += 1) {
     const bar = document.createElement('li');
-    bar.innerHTML = `<div><meter min="0" max="1" value="0" aria-label="${digit}"></meter><output></output></div>`;
+    bar.innerHTML = `<div><meter min="0" max="1" value="0" aria-label="${digit}"></meter><span></span></div>`;
     $('bars').append(bar);
     const button = document.createElement('button');
     button.type = 'button';
@@ -285,15 +330,7 @@ function wire() {
     button.addEventListener('click', () => teach(digit));
     $('teach').append(button);
   }
-  $('train').addEventListener('click', () => {
-    if (isTraining) {
-      isTraining = false;
-      return;
-    }
-    act(train);
-    isTraining = true;
-    refresh();
-  });
+  $('train').addEventListener('click', startOrPause);
   $('anew').addEventListener('click', anew);
   $('clear').addEventListener('click', () => field.clear());
   $('save').addEventListener('click', save);
@@ -322,20 +359,27 @@ async function begin() {
     say(`The page cannot work here: ${error.message}.`, true);
     return;
   }
-  await showDevice();
-  await refresh();
-  document.body.dataset.ready = String(Math.round(performance.now()));
   say(engine.fallback
     ? `No WebGPU here: ${sentence(engine.fallback)} The network runs on the processor instead, more slowly.`
     : `Ready. ${whereItRuns()}`, engine.fallback !== null);
+  await attempt(showDevice);
+  document.body.dataset.ready = String(Math.round(performance.now()));
   const kept = await store.get().catch(() => undefined);
   if (!kept) return;
+  if (actions > 0) {
+    last = last.then(() => add('The training of your last visit was not brought back, because you had begun something else.'));
+    return;
+  }
   await act(async () => {
-    await engine.restore(kept);
-    curve.set(kept.losses ?? []);
+    try {
+      await engine.restore(kept);
+    } catch (error) {
+      if (error.name !== 'Interrupted') throw error;
+      await replaced(error, 'The network is at');
+    }
+    curve.set(kept.losses ?? [], kept.first ?? 0);
     await showAccuracy();
-    const { steps } = await engine.state();
-    say(`${$('notice').textContent} The training of your last visit is back, at step ${steps}.`, engine.fallback !== null);
+    add(`The training of your last visit is back, at step ${await refresh()}.`);
   });
 }
 

@@ -1,5 +1,5 @@
 // What this browser keeps between visits: one snapshot of the training. Where storage is refused (private windows, full disks) the page
-// works without it, and `put` says so once.
+// works without it, and `put` fails each time.
 
 const NAME = 'griffinfly';
 const STORE = 'trainings';

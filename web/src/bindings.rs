@@ -125,7 +125,7 @@ impl Model {
     /// Goes on from a file: `training`, or `weights` alone.
     ///
     /// # Errors
-    /// `Refused`: no safetensors file, one of another model. `DeviceLost`.
+    /// `Refused`: no safetensors file, one of another model, a damaged training. `DeviceLost`.
     pub fn load(&mut self, bytes: &[u8], name: &str) -> Result<String, JsValue> {
         let loaded = self.0.load(bytes, name).map_err(thrown)?;
         Ok(if loaded == Loaded::Training { "training" } else { "weights" }.into())

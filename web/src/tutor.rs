@@ -5,9 +5,11 @@
 
 use crate::likeness::Likeness;
 use crate::practice::{Example, Practice};
-use griffinfly::data::{self, Batch, Batches, CLASSES, Digits, PIXELS, SIDE};
+use griffinfly::data::{self, Batch, CLASSES, Digits, PIXELS, SIDE};
+use griffinfly::import::safetensors;
 use griffinfly::models::{self, DigitsModel};
-use griffinfly::{Device, Error, Feed, Input, Outputs, Session, Trainer, Weights};
+use griffinfly::{CheckpointFault, Device, Error, Feed, Input, Outputs, Session, Trainer, Weights};
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use thiserror::Error as ThisError;
 
@@ -19,6 +21,12 @@ const BATCH: usize = 64;
 const SEED: u64 = 0;
 /// The learning rate of practice: a third of what training begins with.
 const PRACTICE_RATE: f64 = 1e-3;
+/// Where a checkpoint has how many steps were made.
+const STEP: &str = "griffinfly.step";
+/// What a trainer writes beside its tensors: a file with any of it is a training.
+const POSITION: [&str; 4] = [STEP, "griffinfly.seed", "griffinfly.learning_rate", "griffinfly.optimizer"];
+/// The most steps a file may have: JavaScript counts exactly up to there.
+const MOST_STEPS: u64 = 1 << 53;
 
 static DIGITS: LazyLock<Digits> = LazyLock::new(data::digits);
 
@@ -77,8 +85,6 @@ pub struct Tutor {
     asked: Option<Session>,
     /// All of the test part.
     tested: Option<Session>,
-    /// The images of the data set, after so many batches.
-    batches: (u64, Batches<'static>),
     practice: Practice,
     likeness: Likeness,
 }
@@ -98,7 +104,6 @@ impl Tutor {
             trainer,
             asked: None,
             tested: None,
-            batches: (0, batches()?),
             practice: Practice::default(),
             likeness: Likeness::new(&DIGITS.train),
         })
@@ -147,8 +152,7 @@ impl Tutor {
         let mut losses = Vec::new();
         for _ in 0..steps {
             let done = self.trainer.steps();
-            let batch = self.batch(done)?;
-            let batch = prepare(self, done, batch)?;
+            let batch = prepare(self, done, batch(done)?)?;
             losses.extend(self.trainer.submit_async(&batch.inputs()).await?);
         }
         losses.extend(self.trainer.finish_async().await?);
@@ -216,9 +220,14 @@ impl Tutor {
     /// Goes on from a file: a training, or weights alone.
     ///
     /// # Errors
-    /// No safetensors file, one of another model; then everything is as before. Device lost.
+    /// No safetensors file, one of another model, a training that is damaged or of another optimizer; then everything is as before.
+    /// Device lost.
     pub fn load(&mut self, bytes: &[u8], name: &str) -> Result<Loaded, TutorError> {
-        if self.trainer.load_bytes(bytes, name).is_ok() {
+        let file = safetensors::parse(bytes.to_vec()).map_err(Error::from)?;
+        let metadata = file.metadata();
+        if POSITION.iter().any(|key| metadata.contains_key(*key)) {
+            check_steps(metadata, name)?;
+            self.trainer.load_bytes(bytes, name)?;
             return Ok(Loaded::Training);
         }
         self.trainer.weights().load_bytes(bytes, name)?;
@@ -246,28 +255,31 @@ impl Tutor {
         programs.map(|program| program.memory.physical_bytes).sum()
     }
 
-    /// The images of the step after so many, as if all before it had been drawn.
-    fn batch(&mut self, done: u64) -> Result<Batch, Error> {
-        if self.batches.0 > done {
-            self.batches = (0, batches()?);
-        }
-        let (drawn, batches) = &mut self.batches;
-        let skipped = usize::try_from(done - *drawn).unwrap_or(usize::MAX);
-        *drawn = done + 1;
-        batches.nth(skipped).ok_or_else(|| {
-            let reason = "the data set has no batch for it".into();
-            Error::Value { what: "the step", value: done.to_string(), reason }
-        })
-    }
-
     fn session(&self, images: usize) -> Result<Session, Error> {
         let graph = self.model.inference()?.rebind(&[("image", &[images, 1, SIDE, SIDE])])?;
         Session::with_weights(graph, self.trainer.weights())
     }
 }
 
-fn batches() -> Result<Batches<'static>, Error> {
-    DIGITS.train.batches(BATCH, SEED)
+/// The images of the step after so many.
+fn batch(done: u64) -> Result<Batch, Error> {
+    let missing = || {
+        let reason = "the data set has no batch for it".into();
+        Error::Value { what: "the step", value: done.to_string(), reason }
+    };
+    DIGITS.train.batches(BATCH, SEED)?.starting_at(done).next().ok_or_else(missing)
+}
+
+/// Refuses more steps than can be counted. What is no number is the trainer's to refuse.
+fn check_steps(metadata: &BTreeMap<String, String>, name: &str) -> Result<(), Error> {
+    match metadata.get(STEP).and_then(|text| text.parse::<u64>().ok()) {
+        Some(steps) if steps > MOST_STEPS => {
+            let reason = format!("is {steps}, at most {MOST_STEPS} are allowed");
+            let faults = vec![CheckpointFault::Metadata { key: STEP, reason }];
+            Err(Error::Checkpoint { path: name.into(), faults })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn trainer(model: &DigitsModel, weights: &Weights) -> Result<Trainer, Error> {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use griffinfly::data::{PIXELS, digits};
+use griffinfly::import::safetensors::{self, TensorSource};
 use griffinfly::{Device, Session, models};
 use griffinfly_web::{Loaded, STEPS, Tutor, TutorError};
 use std::pin::pin;
@@ -22,6 +23,22 @@ fn tutor() -> Tutor {
 
 fn image(number: usize) -> [f32; PIXELS] {
     digits().test.images[number * PIXELS..][..PIXELS].try_into().unwrap()
+}
+
+/// A file with one entry of its metadata changed, or taken out.
+fn with_entry(bytes: &[u8], key: &str, value: Option<&str>) -> Vec<u8> {
+    let file = safetensors::parse(bytes.to_vec()).unwrap();
+    let mut metadata = file.metadata().clone();
+    match value {
+        Some(value) => metadata.insert(key.into(), value.into()),
+        None => metadata.remove(key),
+    };
+    let source = |name| {
+        let view = file.tensor(name).unwrap();
+        TensorSource { name, dtype: view.dtype, shape: view.shape, bytes: view.bytes }
+    };
+    let tensors: Vec<TensorSource<'_>> = file.names().map(source).collect();
+    safetensors::to_bytes(&tensors, &metadata).unwrap()
 }
 
 #[test]
@@ -101,4 +118,39 @@ fn weights_alone_are_taken_and_other_files_are_not() {
     assert_eq!(now(other.classify(&image(5))).unwrap().probabilities, expected.probabilities);
     now(other.train(1)).unwrap();
     assert!(other.memory_bytes() > 1 << 20);
+}
+
+#[test]
+fn a_damaged_training_is_refused_with_its_reason() {
+    let mut trained = tutor();
+    now(trained.train(2)).unwrap();
+    let training = now(trained.save()).unwrap();
+    let mut other = tutor();
+    let untrained = now(other.classify(&image(5))).unwrap();
+    let most = u64::MAX.to_string();
+    for (key, value, part) in [
+        ("griffinfly.step", Some("two"), "'griffinfly.step' is 'two', which is no number"),
+        ("griffinfly.step", None, "'griffinfly.step' is missing"),
+        ("griffinfly.step", Some(most.as_str()), "'griffinfly.step' is 18446744073709551615, at most"),
+        ("griffinfly.seed", None, "'griffinfly.seed' is missing"),
+        ("griffinfly.learning_rate", Some("-1"), "'griffinfly.learning_rate' is no rate"),
+        ("griffinfly.optimizer", Some("{}"), "'griffinfly.optimizer' is no optimizer"),
+    ] {
+        let error = other.load(&with_entry(&training, key, value), "a file").unwrap_err().to_string();
+        assert!(error.starts_with("a file does not fit: ") && error.contains(part), "{error}");
+        assert_eq!((other.steps(), now(other.classify(&image(5))).unwrap()), (0, untrained.clone()));
+    }
+    assert_eq!(other.load(&training, "a file").unwrap(), Loaded::Training);
+}
+
+#[test]
+fn a_training_of_very_many_steps_is_taken_and_practised_at_once() {
+    let steps: u64 = 1_000_000_000_000;
+    let file = with_entry(&now(tutor().save()).unwrap(), "griffinfly.step", Some(&steps.to_string()));
+    let mut tutor = tutor();
+    assert_eq!(tutor.load(&file, "a training").unwrap(), Loaded::Training);
+    assert!(matches!(now(tutor.train(1)), Err(TutorError::Trained)));
+    tutor.add_example(image(0), 4).unwrap();
+    assert_eq!(now(tutor.practise(2)).unwrap().len(), 2);
+    assert_eq!(tutor.steps(), steps + 2);
 }

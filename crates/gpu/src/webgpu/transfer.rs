@@ -109,16 +109,26 @@ pub(super) fn download_async(
     copy(context, (buffer, offset - first), (&staging, 0), length)?;
     let mapping = Mapping::start(context, &staging, length);
     let context = context.clone();
+    // In a browser a buffer that is only dropped keeps its memory until somebody collects it.
+    let staging = Destroyed(staging);
     Ok(Box::pin(async move {
         let answered = mapping.clone();
         context.clone().until("read", move || answered.is_answered()).await?;
         let mut words = vec![0; length as usize];
-        mapping.copy(&context, &staging, (0, &mut words))?;
-        staging.unmap();
+        mapping.copy(&context, &staging.0, (0, &mut words))?;
         words.drain(..first as usize);
         words.truncate(bytes);
         Ok(words)
     }))
+}
+
+/// A buffer that gives its memory back when it goes, also with a future that nobody awaits any more.
+struct Destroyed(wgpu::Buffer);
+
+impl Drop for Destroyed {
+    fn drop(&mut self) {
+        self.0.destroy();
+    }
 }
 
 /// A buffer on its way to be readable by the host.

@@ -55,6 +55,16 @@ impl Batches<'_> {
         self.data.len() / self.size
     }
 
+    /// The same from a batch on (0 is the first), without drawing those before it: where a training goes on.
+    #[must_use]
+    pub fn starting_at(mut self, batch: u64) -> Self {
+        let per_epoch = self.per_epoch() as u64;
+        self.epoch = batch / per_epoch;
+        self.shuffle();
+        self.next = (batch % per_epoch) as usize * self.size;
+        self
+    }
+
     fn shuffle(&mut self) {
         self.order.iter_mut().enumerate().for_each(|(i, at)| *at = i);
         Stream::new(self.seed, self.epoch).shuffle(&mut self.order);
@@ -85,6 +95,22 @@ mod tests {
 
     fn numbered(count: usize) -> Labelled {
         Labelled { images: (0..2 * count).map(|i| i as f32).collect(), labels: (0..count as i32).collect() }
+    }
+
+    #[test]
+    fn batches_can_start_anywhere() {
+        let data = numbered(10);
+        let all: Vec<Batch> = data.batches(3, 5).unwrap().take(14).collect();
+        for (start, expected) in (0..).zip(&all) {
+            assert_eq!(
+                data.batches(3, 5).unwrap().starting_at(start).next().as_ref(),
+                Some(expected),
+                "{start}"
+            );
+        }
+        let second = data.batches(3, 5).unwrap().starting_at(2).take(12);
+        assert_eq!(second.collect::<Vec<_>>(), all[2..]);
+        assert!(data.batches(3, 5).unwrap().starting_at(u64::MAX).next().is_some());
     }
 
     #[test]

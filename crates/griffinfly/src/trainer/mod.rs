@@ -389,7 +389,8 @@ impl Trainer {
             self.runner.done(ticket).await?;
             self.settle(self.pending.len() - 1)?;
         }
-        Ok(())
+        // Steps that nobody asks for any more, since a checkpoint replaced what they made, still have their place on the device.
+        if self.pending.is_empty() { self.runner.room().await } else { Ok(()) }
     }
 
     /// After an error of the oldest step in flight: where the device refused its ids, it and those after it changed nothing

@@ -76,6 +76,12 @@ fn read_position(
             .map_err(|e| CheckpointFault::Metadata { key: LEARNING_RATE, reason: format!("is no rate: {e}") })
     });
     let same = check_optimizer(metadata, optimizer);
+    let step = step.and_then(|step| match step {
+        u64::MAX => {
+            Err(CheckpointFault::Metadata { key: STEP, reason: format!("is {step}: none can follow") })
+        }
+        step => Ok(step),
+    });
     match (step, seed, rate, same) {
         (Ok(step), Ok(seed), Ok(rate), Ok(())) => Ok((step, seed, rate)),
         (step, seed, rate, same) => {
