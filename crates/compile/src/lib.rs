@@ -13,6 +13,7 @@ pub mod fuse;
 mod guard;
 pub mod lower;
 pub mod memory;
+mod parallel;
 pub mod program;
 pub mod rewrite;
 pub mod schedule;

@@ -8,6 +8,7 @@ use crate::Options;
 use crate::error::CompileError;
 use crate::fuse::update::{self, Lane, UpdateGroup};
 use crate::lower::{LoopNode, Phase, TensorId};
+use crate::parallel;
 use crate::program::{ArenaId, Binding, BindingAccess, Dispatch, LoopId, Place, SectionKind, Work};
 use crate::schedule::Schedule;
 use griffinfly_ir::layout::aligned;
@@ -19,7 +20,6 @@ use griffinfly_kernel::families::{Instance, Realisation, Slot};
 use griffinfly_kernel::{KernelError, print};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A loop to be dispatched: one of the graph's, or an update group (whose loop depends on the layout).
 #[derive(Clone, Debug)]
@@ -145,7 +145,7 @@ impl<'a> Cases<'a> {
 
     /// The kernels of each loop, in the order in which they were added; made on several threads.
     fn realise(self, target: &Target, choices: &Choices) -> Result<Vec<Arc<Realised>>, CompileError> {
-        let made = in_parallel(&self.distinct, |(case, labels)| case.realise(target, choices, labels))?;
+        let made = parallel::all(&self.distinct, |(case, labels)| case.realise(target, choices, labels))?;
         Ok(self.order.into_iter().map(|number| made[number].clone()).collect())
     }
 }
@@ -177,38 +177,6 @@ impl Realised {
         let codes = realisation.dispatches.iter().map(code).collect();
         Arc::new(Realised { realisation, codes })
     }
-}
-
-/// Results for all items, in their order, made on several threads; of errors the first.
-pub(super) fn in_parallel<T: Sync, R: Send>(
-    items: &[T],
-    work: impl Fn(&T) -> Result<R, CompileError> + Sync,
-) -> Result<Vec<R>, CompileError> {
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(items.len().max(1));
-    if workers == 1 {
-        // Also where there are no threads, as in a browser.
-        return items.iter().map(work).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let run = || {
-        let mut made = Vec::new();
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(item) = items.get(number) else { return made };
-            made.push((number, work(item)));
-        }
-    };
-    let mut all = std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..workers).map(|_| scope.spawn(run)).collect();
-        let mut all = Vec::new();
-        for handle in handles {
-            let made = handle.join();
-            all.extend(made.map_err(|_| CompileError::Malformed("a thread of the compiler failed".into()))?);
-        }
-        Ok::<_, CompileError>(all)
-    })?;
-    all.sort_by_key(|(number, _)| *number);
-    all.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Kernels of a loop, whose contractions may use the given numeric classes, as the choices say.

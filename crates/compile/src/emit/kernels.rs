@@ -2,9 +2,9 @@
 //!
 //! Input: instances of dispatches, in any order; output: the table of kernels of a program, and the numbers its dispatches have.
 
-use super::dispatch::in_parallel;
 use super::usage;
 use crate::error::CompileError;
+use crate::parallel;
 use crate::program::{BindingAccess, Kernel, KernelId, Program};
 use griffinfly_ir::target::{Backend, Target};
 use griffinfly_kernel::families::{self, Instance};
@@ -72,11 +72,24 @@ impl Kernels {
     /// A kernel that does not translate; for targets that track the use of whole buffers, a dispatch that writes what it binds
     /// elsewhere too.
     pub fn settle(self, program: &mut Program) -> Result<(), CompileError> {
+        self.translated(program.target.backend)?.give(program)
+    }
+
+    /// Translates them where that does not depend on where memory lies.
+    pub(super) fn translated(mut self, backend: Backend) -> Result<Self, CompileError> {
+        if backend != Backend::WebGpu {
+            self.all = Self { all: self.all, ..Self::default() }.compile()?;
+        }
+        Ok(self)
+    }
+
+    /// As [`Kernels::settle`], of translated ones.
+    pub(super) fn give(self, program: &mut Program) -> Result<(), CompileError> {
         if program.target.backend == Backend::WebGpu {
             let kernels: Vec<_> = self.all.into_iter().zip(self.sources).collect();
             return usage::run(program, &kernels);
         }
-        program.kernels = self.compile()?;
+        program.kernels = self.all;
         Ok(())
     }
 
@@ -91,7 +104,7 @@ impl Kernels {
 
     /// Translates all kernels to SPIR-V on several threads.
     pub(super) fn compile(mut self) -> Result<Vec<Kernel>, CompileError> {
-        let spirv = in_parallel(&self.all, translate)?;
+        let spirv = parallel::all(&self.all, translate)?;
         self.all.iter_mut().zip(spirv).for_each(|(kernel, spirv)| kernel.spirv = spirv);
         Ok(self.all)
     }

@@ -24,6 +24,7 @@ pub(crate) use single::single;
 use crate::Options;
 use crate::error::CompileError;
 use crate::lower::Source;
+use crate::parallel;
 use crate::program::{External, ExternalKind, FORMAT, Program, Section};
 use crate::schedule::Schedule;
 use griffinfly_ir::target::Target;
@@ -37,7 +38,11 @@ pub(crate) fn run(schedule: &Schedule, target: &Target, options: &Options) -> Re
     let pieces = dispatch::pieces(schedule, target, options)?;
     let mut placement = place::run(schedule, &pieces, target)?;
     let dispatch::Emitted { kernels, loops, steps } = dispatch::emit(schedule, pieces, &placement, target)?;
-    let (steps, memory) = temporaries::run(schedule, &mut placement, steps, target, options)?;
+    // Kernels do not depend on where memory lies, nor memory on what they are translated to.
+    let (kernels, (steps, memory)) = parallel::both(
+        || kernels.translated(target.backend),
+        || temporaries::run(schedule, &mut placement, steps, target, options),
+    )?;
     let mut levels = levels::run(&steps.dispatches, &steps.sections);
     let mut program = Program {
         format: FORMAT,
@@ -53,7 +58,7 @@ pub(crate) fn run(schedule: &Schedule, target: &Target, options: &Options) -> Re
         sections: Vec::new(),
         id_guard: None,
     };
-    kernels.settle(&mut program)?;
+    kernels.give(&mut program)?;
     if options.budget.is_none() {
         prefetch::run(&mut program, &mut levels)?;
     }

@@ -2,10 +2,11 @@
 //!
 //! The first temporary that does not fit below the bound (or, less often, any) is placed earlier, or prefers another side, or
 //! one of those it overlaps does. A change that makes nothing larger is kept; after many changes without success the search
-//! goes on from another start. The generator of choices is fixed, so equal input gives an equal plan.
+//! goes on from another start. The generators of choices are fixed, and so is how many searches there are, so equal input gives an equal plan.
 
 use super::Plan;
 use super::pack::{Arrangement, Packed, Packer, Side};
+use crate::parallel;
 
 /// Most packings tried.
 const TRIES: usize = 2000;
@@ -13,6 +14,8 @@ const TRIES: usize = 2000;
 const WORK: usize = 8_000_000;
 /// Changes without success before another start is taken.
 const PATIENCE: usize = 150;
+/// Searches that share the tries, on a thread each where there are so many.
+const SEARCHES: usize = 4;
 /// Starts that are tried whatever they cost.
 const LEAST_STARTS: usize = 3;
 
@@ -36,22 +39,37 @@ impl Choices {
 /// The smallest plan found from these starts.
 pub(super) fn run(packer: &Packer, starts: &[Arrangement], bound: u64) -> Plan {
     let most = (WORK / packer.work().max(1)).min(TRIES);
+    let starts = &starts[..starts.len().min(most.max(LEAST_STARTS))];
     let mut tried: Vec<(Arrangement, Packed)> = Vec::new();
-    for start in starts.iter().take(most.max(LEAST_STARTS)) {
-        let packed = packer.pack(start);
-        if packed.plan.bytes() <= bound {
-            return packed.plan;
+    for some in starts.chunks(SEARCHES) {
+        let packed = in_parallel(some, |start| packer.pack(start));
+        tried.extend(some.iter().cloned().zip(packed));
+        if let Some((_, packed)) = tried.iter().find(|(_, packed)| packed.plan.bytes() <= bound) {
+            return packed.plan.clone();
         }
-        tried.push((start.clone(), packed));
     }
     tried.sort_by_key(|(_, packed)| packed.plan.bytes());
-    improve(packer, &tried, bound, most.saturating_sub(tried.len()))
+    let tries = most.saturating_sub(tried.len()) / SEARCHES;
+    let searches: Vec<usize> = (0..SEARCHES).collect();
+    let found = in_parallel(&searches, |search| improve(packer, &tried, bound, (*search, tries)));
+    found.into_iter().min_by_key(Plan::bytes).unwrap_or_default()
 }
 
-fn improve(packer: &Packer, starts: &[(Arrangement, Packed)], bound: u64, tries: usize) -> Plan {
-    let Some(first) = starts.first() else { return Plan::default() };
+/// Results for all items in their order, on several threads.
+fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    parallel::all(items, |item| Ok(work(item))).unwrap_or_else(|_| items.iter().map(&work).collect())
+}
+
+/// One search of several, which have other choices and begin at other starts.
+fn improve(
+    packer: &Packer,
+    starts: &[(Arrangement, Packed)],
+    bound: u64,
+    (search, tries): (usize, usize),
+) -> Plan {
+    let Some(first) = starts.get(search % starts.len().max(1)) else { return Plan::default() };
     let (mut current, mut best) = (first.clone(), first.1.plan.clone());
-    let (mut choices, mut start, mut stale) = (Choices(0), 0, 0);
+    let (mut choices, mut start, mut stale) = (Choices(search as u64), search, 0);
     // Close to the bound the rest is not worth the time.
     let close = bound + bound / 128;
     for _ in 0..tries {

@@ -162,9 +162,9 @@ pub struct Graph {
     /// Labels new nodes take instead of their own, while a pass works on behalf of a node.
     #[serde(skip)]
     pub(crate) inherited: Option<BTreeSet<u32>>,
-    /// Nodes by operation and inputs, while a rebuild shares equal ones.
+    /// Nodes by a hash of operation and inputs, while a rebuild shares equal ones.
     #[serde(skip)]
-    pub(crate) sharing: Option<HashMap<(Op, Vec<Value>), NodeId>>,
+    pub(crate) sharing: Option<HashMap<u64, Vec<NodeId>>>,
     /// Numbers of the labels, during a rebuild.
     #[serde(skip)]
     pub(crate) interned: Option<HashMap<String, u32>>,

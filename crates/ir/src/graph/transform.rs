@@ -9,10 +9,22 @@ use super::{Graph, Node, NodeId, Op, Output, Region, Update, Value};
 use crate::ops::{Fragment, Lowering, Payload, Signature};
 use crate::types::TensorType;
 use std::collections::{BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 /// What a pass puts in place of a node, if anything: from the new graph, the old node and its inputs in the new graph, the
 /// values that stand for the node's results.
 pub type Replace<'a> = dyn FnMut(&mut Graph, NodeId, &[Value]) -> Option<Vec<Value>> + 'a;
+
+/// What a result became in a rebuild.
+fn at(image: &[Vec<Value>], v: Value) -> Value {
+    image[v.node.index()][usize::from(v.result)]
+}
+
+fn hash(op: &Op, inputs: &[Value]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (op, inputs).hash(&mut hasher);
+    hasher.finish()
+}
 
 impl Graph {
     /// A new graph in which `replace` may supply the results of a node (given the new graph and the node's inputs there).
@@ -21,12 +33,17 @@ impl Graph {
         let live = self.live();
         let (sharing, interned) = (Some(HashMap::new()), Some(HashMap::new()));
         let mut new = Graph { errors: self.errors.clone(), sharing, interned, ..Graph::default() };
-        let mut image: HashMap<Value, Value> = HashMap::new();
+        // What became of the results of each node, and of each label.
+        let mut image: Vec<Vec<Value>> = vec![Vec::new(); self.nodes.len()];
+        let mut numbers: Vec<Option<u32>> = vec![None; self.labels.len()];
         for id in self.ids().filter(|id| live[id.index()]) {
             let node = self.node(id);
-            let inputs: Vec<Value> = node.inputs.iter().map(|v| image[v]).collect();
-            let labels: BTreeSet<u32> =
-                node.labels.iter().map(|l| new.intern(self.labels[*l as usize].clone())).collect();
+            let inputs: Vec<Value> = node.inputs.iter().map(|v| at(&image, *v)).collect();
+            let number = |l: &u32| {
+                let known = &mut numbers[*l as usize];
+                *known.get_or_insert_with(|| new.intern(self.labels[*l as usize].clone()))
+            };
+            let labels: BTreeSet<u32> = node.labels.iter().map(number).collect();
             new.inherited = Some(labels.clone());
             new.region = node.region;
             let made = match replace(&mut new, id, &inputs) {
@@ -36,14 +53,14 @@ impl Graph {
                 }
                 None => new.copy_node(node.op.clone(), inputs, node.types.clone(), labels),
             };
-            image.extend(self.results(id).zip(made));
+            image[id.index()] = made;
         }
         for o in &self.outputs {
-            new.outputs.push(Output { name: o.name.clone(), value: image[&o.value] });
+            new.outputs.push(Output { name: o.name.clone(), value: at(&image, o.value) });
         }
         for u in &self.updates {
-            let leaf = image[&self.value(u.leaf, 0)].node;
-            new.updates.push(Update { leaf, value: image[&u.value] });
+            let leaf = at(&image, self.value(u.leaf, 0)).node;
+            new.updates.push(Update { leaf, value: at(&image, u.value) });
         }
         (new.inherited, new.sharing, new.interned, new.region) = (None, None, None, Region::Forward);
         new
@@ -88,7 +105,12 @@ impl Graph {
 
     /// The node that computes this already, during a rebuild.
     pub(super) fn shared(&self, op: &Op, inputs: &[Value]) -> Option<NodeId> {
-        self.sharing.as_ref()?.get(&(op.clone(), inputs.to_vec())).copied()
+        let alike = self.sharing.as_ref()?.get(&hash(op, inputs))?;
+        let is_equal = |id: &&NodeId| {
+            let node = &self.nodes[id.index()];
+            node.inputs == inputs && node.op == *op
+        };
+        alike.iter().rev().find(is_equal).copied()
     }
 
     pub(super) fn push_raw(
@@ -105,7 +127,7 @@ impl Graph {
             self.names.insert(l.name.clone(), id);
         }
         if let Some(sharing) = &mut self.sharing {
-            sharing.insert((op.clone(), inputs.clone()), id);
+            sharing.entry(hash(&op, &inputs)).or_default().push(id);
         }
         self.nodes.push(Node { op, inputs, types, region: self.region, labels });
         id
