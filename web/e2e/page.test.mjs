@@ -88,6 +88,7 @@ test('trains, reads drawings, learns a hand, saves, loads, and says the same', {
     const [accuracy, milliseconds] = [await shown(page, 'accuracy'), await shown(page, 'time')];
     assert.ok(accuracy >= 0.975, `${accuracy} of the test images`);
     assert.equal(await step(page), 440);
+    for (const id of ['memory', 'heap']) assert.match(await page.textContent(`#${id}`), /^[1-9][\d.]* MiB$/);
     assert.match(await page.getAttribute('#curve', 'aria-label'), /440 steps, from 2\.\d+ to 0\.0/);
 
     for (const digit of [0, 1, 3, 4]) {
@@ -146,6 +147,15 @@ test('trains, reads drawings, learns a hand, saves, loads, and says the same', {
     const again = await open();
     await says(again, /training of your last visit is back, at step/);
     assert.equal(await step(again), steps);
+    await draw(again, DIGITS[7]);
+    assert.deepEqual(await probabilities(again), before);
+    // And the file, in a page that has made nothing.
+    await again.click('#anew');
+    await says(again, /untrained/);
+    await again.reload();
+    await ready(again);
+    await again.setInputFiles('#file', file);
+    await says(again, /^Loaded digits\.safetensors: the training is at step/);
     await draw(again, DIGITS[7]);
     assert.deepEqual(await probabilities(again), before);
 

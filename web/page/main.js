@@ -62,6 +62,8 @@ async function failed(error, where) {
 async function replaced(error, where) {
   showDevice();
   const steps = await refresh();
+  // The answer to the drawing may have been lost too.
+  if ($('answer').dataset.of !== ($('field').dataset.drawn ?? '')) await classify();
   say(`${sentence(error.message)} ${whereItRuns()} ${where} step ${steps}.`, true);
 }
 

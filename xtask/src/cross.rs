@@ -68,7 +68,7 @@ fn minor(version: &str) -> u32 {
 }
 
 fn check(sysroot: &Path, target: &str, has_source: bool) -> Result<Outcome, Failure> {
-    let arguments = ["check", "--workspace", "--features", "griffinfly/webgpu", "--target", target];
+    let arguments = arguments(target);
     if has_library(sysroot, target) {
         return cargo::run(&arguments, &[]);
     }
@@ -79,6 +79,13 @@ fn check(sysroot: &Path, target: &str, has_source: bool) -> Result<Outcome, Fail
         "NOT CHECKED, its standard library is not installed: rustup target add {target}, or on Debian: apt-get install {}",
         PACKAGES.join(" ")
     )))
+}
+
+/// Everything, with what is built in by default on Apple's systems and by choice elsewhere.
+fn arguments(target: &str) -> Vec<&str> {
+    let all = ["check", "--workspace", "--target", target];
+    let webgpu: &[&str] = if target.contains("-apple-") { &[] } else { &["--features", "griffinfly/webgpu"] };
+    [&all, webgpu].concat()
 }
 
 /// Checks with Debian's compiler and a standard library of its own making, below a target directory of its own.

@@ -30,7 +30,7 @@ pub(super) fn target(info: &AdapterInfo, limits: &Limits, found: Found) -> Targe
         max_binding_bytes: limits.max_storage_buffer_binding_size,
         max_buffer_bytes: limits.max_buffer_size,
         binding_alignment: alignment(limits.min_storage_buffer_offset_alignment),
-        max_bindings: limits.max_storage_buffers_per_shader_stage.min(MAX_BINDINGS),
+        max_bindings: bindings(limits),
         max_workgroup_bytes: limits.max_compute_workgroup_storage_size,
         max_invocations: limits.max_compute_invocations_per_workgroup,
         max_workgroup_size: [
@@ -48,6 +48,12 @@ pub(super) fn target(info: &AdapterInfo, limits: &Limits, found: Found) -> Targe
         matrix_formats: Vec::new(),
         has_f32_matrices: found.has_f32_matrices,
     }
+}
+
+/// Storage bindings of a kernel, besides which it has a uniform buffer of parameters.
+fn bindings(limits: &Limits) -> u32 {
+    let together = limits.max_buffers_and_acceleration_structures_per_shader_stage.saturating_sub(1);
+    limits.max_storage_buffers_per_shader_stage.min(together).min(MAX_BINDINGS)
 }
 
 /// Why a device with these limits cannot run our programs, if so: less than the defaults of WebGPU.
@@ -130,6 +136,17 @@ mod tests {
         assert_eq!(unusable(&few).as_deref(), Some("4 storage buffers per stage, 8 are needed"));
         let small = Limits { max_compute_workgroup_storage_size: 8192, ..Limits::default() };
         assert_eq!(unusable(&small).as_deref(), Some("8192 bytes of workgroup memory, 16384 are needed"));
+    }
+
+    /// Metal has 29 places for buffers of every kind.
+    #[test]
+    fn parameters_take_the_place_of_a_buffer() {
+        let limits = |storage, all| Limits {
+            max_storage_buffers_per_shader_stage: storage,
+            max_buffers_and_acceleration_structures_per_shader_stage: all,
+            ..Limits::default()
+        };
+        assert_eq!([(29, 29), (8, 28), (500, u32::MAX)].map(|(s, a)| bindings(&limits(s, a))), [28, 8, 32]);
     }
 
     #[test]

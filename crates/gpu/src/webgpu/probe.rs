@@ -21,15 +21,22 @@ pub(super) fn wanted(adapter: &wgpu::Adapter) -> Features {
         let types = [p.ab_type, p.cr_type];
         [p.m_size, p.n_size, p.k_size] == [8; 3] && types == [Scalar::F32; 2]
     };
-    // What lies below has to read our WGSL as Metal's writer does: it is what the kernels are tested with.
-    let is_metal = adapter.get_info().backend == wgpu::Backend::Metal;
-    let has = is_metal && adapter.cooperative_matrix_properties().into_iter().any(is_there);
+    let has =
+        is_known(&adapter.get_info()) && adapter.cooperative_matrix_properties().into_iter().any(is_there);
     if has && adapter.features().contains(NEEDED) { NEEDED } else { Features::empty() }
+}
+
+/// What lies below has to read our WGSL as Metal's writer does: it is what the kernels are tested with.
+fn is_known(info: &wgpu::AdapterInfo) -> bool {
+    info.backend == wgpu::Backend::Metal
 }
 
 /// Whether an opened device with the features computes with matrices what it should.
 pub(super) fn has_f32_matrices(device: &wgpu::Device, queue: &wgpu::Queue) -> bool {
-    if cfg!(target_arch = "wasm32") || !device.features().contains(NEEDED) {
+    if cfg!(target_arch = "wasm32")
+        || !device.features().contains(NEEDED)
+        || !is_known(&device.adapter_info())
+    {
         return false;
     }
     let answer = f32_matrices().map_err(|error| error.to_string());

@@ -104,7 +104,14 @@ fn buffers_are_shared_both_ways() {
 
     let ours = device.buffer(256).unwrap();
     device.write(&ours, 4, &7.0_f32.to_ne_bytes()).unwrap();
-    assert_eq!(device.export(&ours).unwrap().size(), 256);
+    let exported = device.export(&ours).unwrap();
+    assert_eq!(exported.size(), 256);
+    let second = theirs(usages);
+    let mut encoder = raw.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+    encoder.copy_buffer_to_buffer(&exported, 4, &second, 8, 4);
+    queue.submit([encoder.finish()]);
+    device.read(&device.import(second).unwrap(), 8, &mut bytes).unwrap();
+    assert_eq!(f32::from_ne_bytes(bytes), 7.0, "the application's commands read what was written here");
     let refused = device.import(theirs(wgpu::BufferUsages::COPY_DST)).err().unwrap();
     assert!(matches!(&refused, GpuError::Usage { detail, .. } if detail.contains("STORAGE")), "{refused}");
 }

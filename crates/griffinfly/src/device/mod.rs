@@ -62,13 +62,18 @@ pub struct DeviceListing {
 }
 
 impl Device {
-    /// The best device there is: a hardware GPU through Vulkan, else one through WebGPU where that is built in, else the CPU. A
+    /// The best device there is: a hardware GPU through Vulkan, else one through WebGPU where that is built in, else the CPU; on Apple's
+    /// systems WebGPU comes first, since Vulkan there is a layer over what WebGPU uses. A
     /// software driver is slower than the CPU and is used only when asked for.
     ///
     /// # Errors
     /// None at present: a GPU that cannot be opened is passed over, with a warning to the log.
     pub fn best() -> Result<Device, Error> {
-        let opened = vulkan::hardware().or_else(webgpu::hardware);
+        let opened = if cfg!(target_vendor = "apple") {
+            webgpu::hardware().or_else(vulkan::hardware)
+        } else {
+            vulkan::hardware().or_else(webgpu::hardware)
+        };
         Ok(opened.map_or_else(Device::host, Device::tuned))
     }
 
