@@ -66,6 +66,14 @@ async function drop(page, { name, mimeType, buffer }) {
   await page.dispatchEvent('body', 'drop', { dataTransfer: transfer });
 }
 
+/** Drops a picture and waits for the answer to it, which takes the time to decode it. */
+async function show(page, name, bytes) {
+  const before = await page.$eval('#field', (field) => field.dataset.drawn);
+  await drop(page, chosen(name, bytes, 'image/png'));
+  await page.waitForFunction((drawn) => document.getElementById('field').dataset.drawn !== drawn, before);
+  return answer(page);
+}
+
 /** A picture that a function of the page draws. */
 const picture = (page, paint) => page.evaluate(async (body) => {
   const canvas = document.createElement('canvas');
@@ -203,18 +211,14 @@ test('files that do not fit and pictures that are no digits change nothing', { t
     await says(page, /other\.safetensors does not fit: .*'conv1\.weight'.*is missing.*'encoder\.weight'.*is not part of the model/);
     assert.equal(await page.$eval('#notice', (element) => element.className), 'bad');
 
-    await drop(page, chosen('blank.png', await picture(page, 'c.fillStyle="#fff";c.fillRect(0,0,64,64)'), 'image/png'));
-    assert.match(await answer(page), /nothing drawn/);
-    await drop(page, chosen('black.png', await picture(page, 'c.fillRect(0,0,64,64)'), 'image/png'));
-    assert.match(await answer(page), /nothing drawn/);
+    assert.match(await show(page, 'blank.png', await picture(page, 'c.fillStyle="#fff";c.fillRect(0,0,64,64)')), /nothing drawn/);
+    assert.match(await show(page, 'black.png', await picture(page, 'c.fillRect(0,0,64,64)')), /nothing drawn/);
     const board = 'for(let i=0;i<64;i++)if((i+(i>>3))%2)c.fillRect(i%8*8,(i>>3)*8,8,8)';
-    await drop(page, chosen('board.png', await picture(page, board), 'image/png'));
-    assert.match(await answer(page), /looks like no digit/);
+    assert.match(await show(page, 'board.png', await picture(page, board)), /looks like no digit/);
     await drop(page, chosen('broken.png', 'no picture', 'image/png'));
     await says(page, /cannot read/);
     const one = 'c.fillRect(0,0,64,64);c.fillStyle="#eee";c.fillRect(29,8,7,48)';
-    await drop(page, chosen('one.png', await picture(page, one), 'image/png'));
-    assert.match(await answer(page), /a 1 /);
+    assert.match(await show(page, 'one.png', await picture(page, one)), /a 1 /);
 
     await draw(page, DIGITS[1]);
     assert.deepEqual(await probabilities(page), before);
