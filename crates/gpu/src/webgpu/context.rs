@@ -277,4 +277,21 @@ mod tests {
         assert_eq!(ready(async { 7 }), Some(7));
         assert_eq!(ready(std::future::pending::<i32>()), None);
     }
+
+    #[test]
+    fn errors_of_webgpu_are_ours() {
+        let source = || Box::<dyn std::error::Error + Send + Sync>::from("no room");
+        let out_of_memory = typed(&Error::OutOfMemory { source: source() }, "an arena", 4096);
+        assert!(
+            matches!(&out_of_memory, GpuError::OutOfMemory { what, bytes: 4096 } if what == "an arena"),
+            "{out_of_memory}"
+        );
+        let description = || "the layout differs".to_owned();
+        let invalid = Error::Validation { source: source(), description: description() };
+        assert!(
+            matches!(typed(&invalid, "a kernel", 0), GpuError::Validation(text) if text == "a kernel: the layout differs")
+        );
+        let internal = Error::Internal { source: source(), description: description() };
+        assert!(matches!(typed(&internal, "a kernel", 0), GpuError::Driver { call: "WebGPU", .. }));
+    }
 }
