@@ -46,6 +46,26 @@ fn losses_on_the_device_are_those_of_vulkan_step_by_step() {
     }
 }
 
+/// With Adam: its update reads and writes most at once.
+#[test]
+fn training_on_the_device_keeps_within_what_every_browser_grants() {
+    if !is_tested("webgpu") {
+        return;
+    }
+    let options = webgpu::OpenOptions { default_limits: true, ..webgpu::OpenOptions::default() };
+    let least = webgpu::open_with(&Selector::Best, &options).unwrap();
+    let least = Device::from_backend(least);
+    let target = least.target();
+    assert_eq!((target.max_bindings, target.max_workgroup_bytes, target.max_invocations), (8, 16 << 10, 256));
+    let (losses, _) = trained(&least, 40);
+    let (expected, _) = trained(&tested().device, 40);
+    assert!(expected[39] < 0.5 * expected[0], "{expected:?}");
+    for (step, (own, other)) in losses.iter().zip(&expected).enumerate().take(10) {
+        assert!((own - other).abs() <= 1e-3 * (1.0 + other), "step {step}: {own} and {other}");
+    }
+    assert!(losses[39] < 0.5 * losses[0], "{losses:?}");
+}
+
 /// Predictions of a digits model with the weights of a file.
 fn predictions(device: &Device, file: &std::path::Path) -> Vec<i32> {
     let (digits, model) = (data::digits(), models::digits(64));
